@@ -1,0 +1,1 @@
+//! The behaviours every machine is tested against.

@@ -1,0 +1,275 @@
+//! What a rank can do, and nothing about where it runs.
+//!
+//! A kernel is ordinary blocking code against [`Comm`]. Two machines implement it: `sim` (virtual time) and `mpi` (the real
+//! thing). [`collectives`] are portable implementations over [`Comm::exchange`]; [`conformance`] is the list of behaviours
+//! that every implementation is tested against.
+//!
+//! A call cannot fail: no kernel can repair a broken machine, so a machine ends the run with a reason. The exception is
+//! [`Comm::window`], because libraries without remote memory access exist and a run without it is still worth something.
+
+pub mod collectives;
+pub mod conformance;
+
+use spec::{Time, Work};
+
+/// A rank's number in its communicator, from 0.
+pub type Rank = usize;
+/// A node's number in the whole job, from 0.
+pub type Node = usize;
+/// A message's tag, below [`FIRST_RESERVED_TAG`] for kernels.
+pub type Tag = u16;
+
+/// Tags from here on belong to the collectives and the engine. MPI guarantees tags up to 32767.
+pub const FIRST_RESERVED_TAG: Tag = 32000;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// So many bytes whose values do not matter; the simulator copies nothing.
+    Len(usize),
+}
+
+/// Where something is received.
+#[derive(Debug)]
+pub enum Buffer<'a> {
+    /// Here; the message must have exactly this length.
+    Bytes(&'a mut [u8]),
+    /// Nowhere: so many bytes whose values do not matter.
+    Len(usize),
+}
+
+impl Data<'_> {
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::Bytes(b) => b.len(),
+            Data::Len(n) => *n,
+        }
+    }
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Buffer<'_> {
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Buffer::Bytes(b) => b.len(),
+            Buffer::Len(n) => *n,
+        }
+    }
+    /// Whether there is no room in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One half of a message. Messages between two ranks with one tag arrive in the order they were started.
+#[derive(Debug)]
+pub enum Op<'a> {
+    /// Send to a rank.
+    Send {
+        /// Destination.
+        to: Rank,
+        /// Tag to match.
+        tag: Tag,
+        /// Payload.
+        data: Data<'a>,
+    },
+    /// Receive from a rank.
+    Recv {
+        /// Source.
+        from: Rank,
+        /// Tag to match.
+        tag: Tag,
+        /// Where to.
+        into: Buffer<'a>,
+    },
+}
+
+impl<'a> Op<'a> {
+    /// Send bytes.
+    pub fn send(to: Rank, tag: Tag, bytes: &'a [u8]) -> Op<'a> {
+        Op::Send { to, tag, data: Data::Bytes(bytes) }
+    }
+    /// Receive bytes.
+    pub fn recv(from: Rank, tag: Tag, bytes: &'a mut [u8]) -> Op<'a> {
+        Op::Recv { from, tag, into: Buffer::Bytes(bytes) }
+    }
+}
+
+/// One access to a remote window.
+#[derive(Debug)]
+pub enum Access<'a> {
+    /// Write to `to`'s window at byte offset `at`.
+    Put {
+        /// Target rank.
+        to: Rank,
+        /// Byte offset in the target's window.
+        at: usize,
+        /// What to write.
+        data: Data<'a>,
+    },
+    /// Read from `from`'s window at byte offset `at`.
+    Get {
+        /// Target rank.
+        from: Rank,
+        /// Byte offset in the target's window.
+        at: usize,
+        /// Where to.
+        into: Buffer<'a>,
+    },
+}
+
+/// A vector of numbers to reduce.
+#[derive(Debug)]
+pub enum Vector<'a> {
+    /// These values; the result replaces them.
+    Values(&'a mut [f64]),
+    /// So many values that do not matter.
+    Len(usize),
+}
+
+impl Vector<'_> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Vector::Values(v) => v.len(),
+            Vector::Len(n) => *n,
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How values are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduce {
+    /// Sum.
+    Sum,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+}
+
+impl Reduce {
+    /// Combines two values.
+    pub fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Reduce::Sum => a + b,
+            Reduce::Min => a.min(b),
+            Reduce::Max => a.max(b),
+        }
+    }
+}
+
+/// Operations under way. Dropping one waits for it.
+pub trait Pending {
+    /// Whether it is complete; never waits. On a simulated machine a look costs virtual time, so a loop that only looks ends.
+    fn test(&mut self) -> bool;
+    /// Waits until it is complete.
+    fn wait(self: Box<Self>);
+}
+
+/// A sum over a communicator under way.
+pub trait PendingSum {
+    /// Waits for it; every rank gets the same value.
+    fn wait(self: Box<Self>) -> f64;
+}
+
+/// Memory that the other ranks of a communicator can read and write.
+pub trait Window {
+    /// Starts all accesses, then waits until each is complete at its target. The targets need do nothing.
+    fn transfer(&self, accesses: &mut [Access<'_>]);
+    /// Copies from this rank's own window.
+    fn read(&self, at: usize, into: &mut [u8]);
+    /// Copies into this rank's own window.
+    fn write(&self, at: usize, bytes: &[u8]);
+}
+
+/// Why a machine offers no window: recorded, never a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+/// What a rank can do. Object safe, so tables of kernels are plain data.
+pub trait Comm {
+    /// This rank's number here.
+    fn rank(&self) -> Rank;
+    /// How many ranks are here.
+    fn size(&self) -> usize;
+    /// The node this rank runs on, numbered over the whole job.
+    fn node(&self) -> Node;
+    /// The time, virtual or real, since the start of the job. Clocks of different ranks need not agree.
+    fn now(&self) -> Time;
+    /// Starts all operations in order and waits for all.
+    fn exchange(&self, ops: &mut [Op<'_>]);
+    /// Starts all operations in order, to overlap them with work.
+    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a>;
+    /// Local work: a real machine runs `f`; a simulated one runs it too and charges its price in virtual time.
+    fn compute(&self, work: Work, f: &mut dyn FnMut());
+    /// Local work by its price alone: a simulated machine charges `work` and returns true; a real one returns false, and the
+    /// caller must do the work. Lets a kernel skip arithmetic whose result nobody looks at.
+    fn charge(&self, work: Work) -> bool;
+    /// Divides the ranks by color; within a color they are ordered by (key, rank). `None` joins no part. Collective.
+    fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>>;
+    /// A window of `len` bytes, zeroed, on every rank. Collective; every rank is refused or none.
+    fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal>;
+    /// Starts a sum over all ranks: how background jobs agree to stop without stopping to ask. Collective, in order.
+    fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_>;
+
+    /// Counters that the machine itself keeps for this rank's node (name, value), growing since the start; none by default.
+    fn counters(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+    /// Waits until every rank is here.
+    fn barrier(&self) {
+        collectives::barrier(self)
+    }
+    /// Combines vectors element by element; every rank gets the same bits.
+    fn allreduce(&self, values: Vector<'_>, how: Reduce) {
+        collectives::allreduce(self, values, how)
+    }
+    /// Block `i` of `send` goes to rank `i`; block `j` of `recv` comes from rank `j`. Both are `size()` equal blocks.
+    fn alltoall(&self, send: Data<'_>, recv: Buffer<'_>) {
+        collectives::alltoall(self, send, recv)
+    }
+    /// The root's bytes reach everyone.
+    fn bcast(&self, root: Rank, buffer: Buffer<'_>) {
+        collectives::bcast(self, root, buffer)
+    }
+    /// Every rank's equal block reaches the root, in rank order; `all` is looked at on the root alone.
+    fn gather(&self, root: Rank, mine: &[u8], all: &mut [u8]) {
+        collectives::gather(self, root, mine, all)
+    }
+}
+
+/// The largest, smallest or summed value over all ranks.
+pub fn agree<C: Comm + ?Sized>(comm: &C, x: f64, how: Reduce) -> f64 {
+    let mut value = [x];
+    comm.allreduce(Vector::Values(&mut value), how);
+    value[0]
+}
+
+/// Something that runs the same body on many ranks.
+pub trait Machine {
+    /// Runs `body` once per rank, each with its own world communicator, and returns when all have.
+    fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError>;
+}
+
+/// Why a machine could not finish a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineError(pub String);
+
+impl std::fmt::Display for MachineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for MachineError {}

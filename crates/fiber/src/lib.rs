@@ -1,0 +1,1 @@
+//! Stacks for many coroutines from one mapping.

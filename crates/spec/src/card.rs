@@ -1,0 +1,170 @@
+//! Cards: what a kernel, topology or model is called, what it is for, and which parameters it takes.
+//!
+//! Parameter values stay text ("128KiB", "10s") from the command line to the record, so that a plan can be read and edited
+//! by hand; they are checked against the card once, before any rank starts.
+
+use crate::near::unknown;
+use crate::units::{Time, parse_bytes, parse_time};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The kind of value a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A size in bytes, written as [`parse_bytes`] reads it.
+    Size,
+    /// A whole number.
+    Count,
+    /// A time, written as [`parse_time`] reads it.
+    Time,
+    /// A number.
+    Real,
+    /// One of a list of words.
+    Choice(&'static [&'static str]),
+}
+
+/// One parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Its name on the command line, in plans and in records.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value when nothing is said.
+    pub default: &'static str,
+}
+
+/// Identity of a thing in a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    /// Kebab-case name.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Where it is described, e.g. "GPCNeT §3.1.1".
+    pub source: &'static str,
+    /// What can be set.
+    pub params: &'static [Param],
+}
+
+/// Parameter values by name.
+pub type Params = BTreeMap<String, String>;
+
+/// A parameter that does not fit its card.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ParamError {
+    /// No such parameter.
+    #[error("{0}")]
+    Unknown(String),
+    /// The value is not of the parameter's kind.
+    #[error("{owner}: {param}={value}: {reason}")]
+    Value {
+        /// Whose card it is.
+        owner: &'static str,
+        /// Which parameter.
+        param: &'static str,
+        /// The refused value.
+        value: String,
+        /// Why, and how to write it.
+        reason: String,
+    },
+}
+
+impl Param {
+    fn check(&self, value: &str) -> Result<(), String> {
+        match self.kind {
+            Kind::Size => parse_bytes(value).map(drop).map_err(|e| e.to_string()),
+            Kind::Time => parse_time(value).map(drop).map_err(|e| e.to_string()),
+            Kind::Count => value.parse::<u64>().map(drop).map_err(|_| "not a whole number".into()),
+            Kind::Real => match value.parse::<f64>() {
+                Ok(x) if x.is_finite() => Ok(()),
+                _ => Err("not a number".into()),
+            },
+            Kind::Choice(words) if words.contains(&value) => Ok(()),
+            Kind::Choice(words) => Err(format!("not one of {}", words.join(", "))),
+        }
+    }
+}
+
+impl Card {
+    /// All parameters with their values: `given` over the defaults. Unknown names and bad values are refused.
+    pub fn resolve(&self, given: &Params) -> Result<Params, ParamError> {
+        for (name, value) in given {
+            let Some(param) = self.params.iter().find(|p| p.name == name) else {
+                let what = format!("parameter of {}", self.name);
+                return Err(ParamError::Unknown(unknown(&what, name, self.params.iter().map(|p| p.name))));
+            };
+            let bad = |reason| ParamError::Value { owner: self.name, param: param.name, value: value.clone(), reason };
+            param.check(value).map_err(bad)?;
+        }
+        let value = |p: &Param| given.get(p.name).cloned().unwrap_or_else(|| p.default.to_string());
+        Ok(self.params.iter().map(|p| (p.name.to_string(), value(p))).collect())
+    }
+}
+
+/// Typed reading of resolved parameters. A missing or malformed one is a bug: [`Card::resolve`] has checked them all.
+pub trait ReadParams {
+    /// A size in bytes.
+    fn size(&self, name: &str) -> usize;
+    /// A whole number.
+    fn count(&self, name: &str) -> u64;
+    /// A time.
+    fn time(&self, name: &str) -> Time;
+    /// A number.
+    fn real(&self, name: &str) -> f64;
+    /// A word.
+    fn word(&self, name: &str) -> &str;
+}
+
+impl ReadParams for Params {
+    fn size(&self, name: &str) -> usize {
+        parse_bytes(self.word(name)).expect("checked by its card") as usize
+    }
+    fn count(&self, name: &str) -> u64 {
+        self.word(name).parse().expect("checked by its card")
+    }
+    fn time(&self, name: &str) -> Time {
+        parse_time(self.word(name)).expect("checked by its card")
+    }
+    fn real(&self, name: &str) -> f64 {
+        self.word(name).parse().expect("checked by its card")
+    }
+    fn word(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_else(|| panic!("parameter `{name}` is not on the card"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARD: Card = Card {
+        name: "ring",
+        about: "a test card",
+        source: "nowhere",
+        params: &[
+            Param { name: "size", about: "message size", kind: Kind::Size, default: "8" },
+            Param { name: "order", about: "ring order", kind: Kind::Choice(&["random", "natural"]), default: "random" },
+        ],
+    };
+
+    fn given(name: &str, value: &str) -> Params {
+        Params::from([(name.to_string(), value.to_string())])
+    }
+
+    #[test]
+    fn defaults_and_overrides() {
+        let params = CARD.resolve(&given("size", "4k")).unwrap();
+        assert_eq!((params.size("size"), params.word("order")), (4096, "random"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let text = |name, value| CARD.resolve(&given(name, value)).unwrap_err().to_string();
+        assert_eq!(text("sise", "1"), "unknown parameter of ring `sise`; did you mean `size`?");
+        assert_eq!(text("order", "odd"), "ring: order=odd: not one of random, natural");
+        assert!(text("size", "big").starts_with("ring: size=big: `big` is not a size"));
+    }
+}
