@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Everything that is written down: plans, histograms, summaries, verdicts and the run record.
+//!
+//! Every serialized type of Tailback lives here, so one JSON schema describes all files. Nothing in this crate can
+//! communicate or read a clock: models and reports work from a record alone, and any old record can be reported again.
+
+pub mod batches;
+pub mod histogram;
+pub mod metric;
+pub mod plan;
+pub mod run;
+pub mod schema;
+pub mod store;
+pub mod summary;
+pub mod verdict;
+
+pub use batches::Batches;
+pub use histogram::Histogram;
+pub use metric::{Direction, Metric};
+pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Place, Plan, PlanError, Role, Stop};
+pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status};
+pub use store::{StoreError, read, write};
+pub use summary::{Interval, Quantile, Summary};
+pub use verdict::Verdict;

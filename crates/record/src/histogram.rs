@@ -1,0 +1,246 @@
+//! Samples in a bounded space: a histogram with three significant digits that merges without loss.
+//!
+//! A wrapper of `hdrhistogram` that keeps one layout for every value, so that any two histograms can be added. In a record it
+//! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read.
+
+use crate::metric::Metric;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Values closer than 64 ticks are one value: 64 ps, 64 B/s. It saves six of HdrHistogram's powers of two per histogram.
+const LOWEST: u64 = 64;
+/// Two hours in picoseconds; larger values are counted here.
+const HIGHEST: u64 = 7_200_000_000_000_000;
+/// Relative resolution of 0.1 %.
+const DIGITS: u8 = 3;
+
+/// A distribution of values of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        let mut inner =
+            hdrhistogram::Histogram::new_with_bounds(LOWEST, 2 * LOWEST, DIGITS).expect("constant bounds are valid");
+        inner.auto(true);
+        Histogram(inner)
+    }
+}
+
+/// A histogram that could not be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("not a histogram: {0}")]
+pub struct HistogramError(String);
+
+impl Histogram {
+    /// Adds a value, in base units of the metric.
+    pub fn record(&mut self, metric: Metric, value: f64) {
+        let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
+        self.0.record(ticks).expect("an auto-resizing histogram takes every value up to its limit");
+    }
+
+    /// Adds all values of another.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.0.add(&other.0).expect("one layout for all, resized as needed");
+    }
+
+    /// How many values.
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value that a share `q` of all values is at or below, in base units; 0 if there are none.
+    pub fn quantile(&self, metric: Metric, q: f64) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        // HdrHistogram answers with the upper edge of the value's bucket; the middle is free of bias.
+        let v = self.0.value_at_quantile(q);
+        let (low, high) = (self.0.lowest_equivalent(v), self.0.highest_equivalent(v));
+        ((low as f64 + high as f64) / 2.0).clamp(self.0.min() as f64, self.0.max() as f64) * metric.tick()
+    }
+
+    /// Smallest value (to three digits), in base units.
+    pub fn min(&self, metric: Metric) -> f64 {
+        self.quantile(metric, 0.0)
+    }
+
+    /// Largest value (to three digits), in base units.
+    pub fn max(&self, metric: Metric) -> f64 {
+        self.quantile(metric, 1.0)
+    }
+
+    /// Mean of the values (to three digits), in base units.
+    pub fn mean(&self, metric: Metric) -> f64 {
+        if self.is_empty() { 0.0 } else { self.0.mean() * metric.tick() }
+    }
+
+    /// The share of values above `value`.
+    pub fn share_above(&self, metric: Metric, value: f64) -> f64 {
+        let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
+        1.0 - self.0.quantile_below(ticks)
+    }
+
+    /// The filled buckets in rising order: lower edge, upper edge (base units) and count.
+    pub fn buckets(&self, metric: Metric) -> Vec<(f64, f64, u64)> {
+        let edge = |ticks: u64| ticks as f64 * metric.tick();
+        self.0
+            .iter_recorded()
+            .map(|step| {
+                let v = step.value_iterated_to();
+                (edge(self.0.lowest_equivalent(v)), edge(self.0.highest_equivalent(v) + 1), step.count_at_value())
+            })
+            .collect()
+    }
+
+    /// For sending between ranks: compact, not compressed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&self.0, &mut bytes).expect("writing to memory");
+        bytes
+    }
+
+    /// The inverse of [`Histogram::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Histogram, HistogramError> {
+        let mut inner: hdrhistogram::Histogram<u64> =
+            Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| HistogramError(format!("{e:?}")))?;
+        if (inner.low(), inner.sigfig()) != (LOWEST, DIGITS) {
+            return Err(HistogramError(format!(
+                "resolution {} and {} digits, not {LOWEST} and {DIGITS}",
+                inner.low(),
+                inner.sigfig()
+            )));
+        }
+        inner.auto(true);
+        Ok(Histogram(inner))
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.0, &mut bytes)
+            .map_err(|e| serde::ser::Error::custom(format!("{e:?}")))?;
+        out.serialize_str(&base64(&bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Histogram, D::Error> {
+        let text = Cow::<'de, str>::deserialize(input)?;
+        let bytes = unbase64(&text).ok_or_else(|| serde::de::Error::custom("a histogram is base64 text"))?;
+        Histogram::from_bytes(&bytes).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "contentEncoding": "base64",
+            "description": "HdrHistogram, compressed V2 format; values are ticks of the job's metric (ps, B/s, ...)"
+        })
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// RFC 4648 §4.
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0u32, |w, &b| w << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let digit = ALPHABET[(word >> (18 - 6 * i) & 63) as usize];
+            text.push(if i <= chunk.len() { digit as char } else { '=' });
+        }
+    }
+    text
+}
+
+fn unbase64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut word, mut bits) = (0u32, 0);
+    for c in text.trim_end_matches('=').bytes() {
+        let digit = ALPHABET.iter().position(|&a| a == c)? as u32;
+        (word, bits) = (word << 6 | digit, bits + 6);
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const L: Metric = Metric::Latency;
+
+    fn of(values: &[f64]) -> Histogram {
+        let mut h = Histogram::default();
+        values.iter().for_each(|&v| h.record(L, v));
+        h
+    }
+
+    #[test]
+    fn three_digits_from_100_ns_to_an_hour() {
+        for exponent in -7..=3 {
+            let v = 1.2345 * 10f64.powi(exponent);
+            let h = of(&[v]);
+            assert!((h.quantile(L, 0.5) / v - 1.0).abs() < 1e-3, "{v} {}", h.quantile(L, 0.5));
+        }
+    }
+
+    #[test]
+    fn out_of_range_is_counted_not_lost() {
+        let h = of(&[f64::NAN, -1.0, 1e9, 1e-6]);
+        assert_eq!(h.len(), 4);
+        assert!(h.max(L) >= 7000.0);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_loses_nothing(a in proptest::collection::vec(1e-9..1e2f64, 0..200), b in proptest::collection::vec(1e-9..1e2f64, 0..200)) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let all: Vec<f64> = a.iter().chain(&b).copied().collect();
+            prop_assert_eq!(merged.buckets(L), of(&all).buckets(L));
+            prop_assert_eq!(merged.len() as usize, all.len());
+        }
+
+        #[test]
+        fn text_and_bytes_give_it_back(a in proptest::collection::vec(1e-9..1e2f64, 0..200)) {
+            let h = of(&a);
+            let json = serde_json::to_string(&h).unwrap();
+            let back: Histogram = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(back.buckets(L), h.buckets(L));
+            prop_assert_eq!(Histogram::from_bytes(&h.to_bytes()).unwrap().buckets(L), h.buckets(L));
+        }
+
+        #[test]
+        fn base64_round_trip(bytes in proptest::collection::vec(any::<u8>(), 0..50)) {
+            prop_assert_eq!(unbase64(&base64(&bytes)).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn foreign_text_is_refused() {
+        for text in ["\"\"", "\"!!\"", "\"AAAA\"", "7"] {
+            assert!(serde_json::from_str::<Histogram>(text).is_err(), "{text}");
+        }
+    }
+}

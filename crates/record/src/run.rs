@@ -1,0 +1,212 @@
+//! The run record: everything measured and everything needed to repeat it.
+
+use crate::batches::Batches;
+use crate::histogram::Histogram;
+use crate::metric::Metric;
+use crate::plan::{Plan, Role};
+use crate::summary::Summary;
+use crate::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spec::Params;
+use std::collections::BTreeMap;
+
+/// Names the format in every file.
+pub const FORMAT: &str = "tailback-run";
+/// Grows when a reader of the old version would misread a new file.
+pub const VERSION: u32 = 1;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// Version of the format.
+    pub version: u32,
+    /// Version of Tailback that wrote it.
+    pub tailback: String,
+    /// Whether it is all there.
+    pub status: Status,
+    /// The command that repeats it.
+    pub command: Vec<String>,
+    /// When it started (UTC, RFC 3339). Simulated runs have none: same seed, same bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// What it ran on.
+    pub machine: MachineRecord,
+    /// How ranks lie on nodes.
+    pub layout: Layout,
+    /// What was to run.
+    pub plan: Plan,
+    /// Node names in the plan's order, where nodes have names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_names: Vec<String>,
+    /// What a reader must know before believing a number.
+    pub warnings: Vec<String>,
+    /// What ran, in order.
+    pub phases: Vec<PhaseRecord>,
+}
+
+/// Whether a run is all there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Status {
+    /// Every phase of the plan is here.
+    Complete,
+    /// Some are missing.
+    Incomplete {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The machine, real or simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MachineRecord {
+    /// The built-in network, in virtual time.
+    Simulated {
+        /// Name of the machine file.
+        name: String,
+        /// The whole machine file as it was used.
+        file: String,
+        /// Facts worth reading: topology, rates, buffers.
+        facts: BTreeMap<String, String>,
+    },
+    /// Real ranks under an MPI library.
+    Mpi {
+        /// Library version, ABI, path, how it was found, thread level.
+        facts: BTreeMap<String, String>,
+        /// The host of rank 0.
+        host: Host,
+    },
+    /// This process alone, without MPI.
+    Local {
+        /// This host.
+        host: Host,
+    },
+}
+
+/// Facts of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Logical processors.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// How ranks lie on nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks in all.
+    pub ranks: u32,
+    /// Fewest ranks on a node.
+    pub min_ranks_per_node: u32,
+    /// Most ranks on a node.
+    pub max_ranks_per_node: u32,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseRecord {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its duration on the machine's clock, in seconds.
+    pub elapsed_s: f64,
+    /// Its jobs.
+    pub jobs: Vec<JobRecord>,
+    /// Counters around the phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterRecord>,
+}
+
+/// One job of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobRecord {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// All parameters as they were used.
+    pub params: Params,
+    /// What it was for.
+    pub role: Role,
+    /// Ranks that took part.
+    pub ranks: u32,
+    /// What its samples are.
+    pub metric: Metric,
+    /// Why it did not run, if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Time from its first to its last timed block, in seconds.
+    pub elapsed_s: f64,
+    /// Bytes sent in timed steps, over all ranks.
+    pub bytes: u64,
+    /// The numbers people ask for.
+    pub summary: Summary,
+    /// All samples.
+    pub samples: Histogram,
+    /// Blocks in the order of time, for confidence.
+    pub batches: Batches,
+    /// Whether data arrived as sent.
+    pub verdict: Verdict,
+    /// What a reader must know: blocks cut short, precision not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Why a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// All its blocks were done.
+    Count,
+    /// Its time was over.
+    Time,
+    /// It was known well enough.
+    Precision,
+    /// The measured jobs were done.
+    WithMeasured,
+    /// It never ran.
+    Skipped,
+}
+
+/// A counter's growth during a phase, as a distribution over nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterRecord {
+    /// Its name with its source, e.g. `net.eth0.tx_bytes`.
+    pub name: String,
+    /// The job that the nodes ran.
+    pub job: String,
+    /// One value per node, in rising order.
+    pub per_node: Vec<u64>,
+}
+
+impl RunRecord {
+    /// The phase of this name.
+    pub fn phase(&self, name: &str) -> Option<&PhaseRecord> {
+        self.phases.iter().find(|p| p.name == name)
+    }
+
+    /// Whether any job saw wrong data.
+    pub fn has_wrong_data(&self) -> bool {
+        self.phases.iter().flat_map(|p| &p.jobs).any(|j| j.verdict.is_wrong())
+    }
+}
