@@ -1,1 +1,0 @@
-//! The behaviours every machine is tested against.
