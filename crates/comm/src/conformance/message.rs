@@ -9,6 +9,7 @@ pub(super) const ORDER: Check = Check {
     run: |comm| {
         let lengths: Vec<usize> = (0..48).map(|i| if i % 3 == 1 { 100_000 + i } else { i }).collect();
         let (next, previous) = ring(comm);
+        around(comm, TAG, &[64; 32], 0, true);
         around(comm, TAG, &lengths, 1, true);
         around(comm, TAG, &lengths, 2, false);
         // One send call after the other, while the receiver takes them in one.

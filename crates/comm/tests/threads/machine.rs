@@ -1,11 +1,11 @@
 //! A machine for tests: one thread per rank, one lock, messages copied at once.
 //!
 //! It is the simplest implementation of `Comm` that can be right, and it can be told to be wrong in one way ([`Fault`]). It
-//! never hangs: a rank that waits too long fails the run, and so does any rank that panics.
+//! never hangs: a rank that waits too long fails the run, and so does any rank that panics. It keeps a list of all messages.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ pub enum Fault {
     Bits,
 }
 
+/// How long a rank waits for news of any kind before it gives up: far beyond any pause of a busy computer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a rank says that waits in vain; never the reason of a run that failed by a check.
+pub const STUCK: &str = "waiting for something that never came";
+
 /// A communicator's number.
 type Id = u64;
 /// Color and key of each rank.
@@ -75,7 +80,9 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    failed: bool,
+    /// Why the first rank failed, if one did.
+    failed: Option<String>,
+    sent: Vec<Message>,
     queues: BTreeMap<Lane, Queue>,
     /// Per communicator and number of split.
     splits: BTreeMap<(Id, u64), Choices>,
@@ -84,11 +91,58 @@ struct State {
     windows: BTreeMap<(Id, u64, Rank), Vec<u8>>,
 }
 
+/// A message that was sent: from, to (world ranks), tag and length.
+pub type Message = (Rank, Rank, Tag, usize);
+
+/// What machine to build.
+#[derive(Clone, Copy)]
+pub struct Machine {
+    /// Number of ranks.
+    pub size: usize,
+    /// In what way it is wrong, if it is.
+    pub fault: Option<Fault>,
+    /// Whether a send waits until its receive is there, as long messages do on real machines.
+    pub synchronous: bool,
+    /// Whether it offers windows.
+    pub windows: bool,
+}
+
+impl Machine {
+    /// A machine that is right, buffers sends and has windows.
+    pub fn new(size: usize) -> Machine {
+        Machine { size, fault: None, synchronous: false, windows: true }
+    }
+
+    /// Runs `body` on every rank. Gives every message sent, those of one pair in order; or why the first rank failed.
+    pub fn run(self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<Vec<Message>, String> {
+        let world = World { machine: self, state: Mutex::default(), news: Condvar::new() };
+        std::thread::scope(|scope| {
+            for rank in 0..self.size {
+                let world = &world;
+                scope.spawn(move || {
+                    let comm = Threads::new(world, 0, (0..self.size).collect(), rank);
+                    if let Err(reason) = catch_unwind(AssertUnwindSafe(|| body(&comm))) {
+                        let text = reason.downcast_ref::<String>().cloned();
+                        let text = text.or_else(|| reason.downcast_ref::<&str>().map(|text| text.to_string()));
+                        world.fail(&text.unwrap_or_default());
+                    }
+                });
+            }
+        });
+        let state = world.state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(reason) = state.failed {
+            return Err(reason);
+        }
+        let mut sent = state.sent;
+        sent.sort_by_key(|&(from, to, ..)| (from, to));
+        Ok(sent)
+    }
+}
+
 struct World {
+    machine: Machine,
     state: Mutex<State>,
     news: Condvar,
-    fault: Option<Fault>,
-    patience: Duration,
 }
 
 impl World {
@@ -103,52 +157,28 @@ impl World {
             if let Some(found) = ready(&mut state) {
                 return found;
             }
-            if state.failed {
-                drop(state);
-                panic!("another rank failed");
+            let mut stuck = state.failed.is_some();
+            if !stuck {
+                let waited = self.news.wait_timeout(state, PATIENCE);
+                let (next, timeout) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+                (state, stuck) = (next, timeout.timed_out());
             }
-            let (next, waited) =
-                self.news.wait_timeout(state, self.patience).unwrap_or_else(|poisoned| poisoned.into_inner());
-            state = next;
-            if waited.timed_out() && !state.failed {
-                state.failed = true;
+            if stuck {
+                // Without the lock, which the others need to learn of it.
                 drop(state);
-                self.news.notify_all();
-                panic!("nothing happened for {:?}: the ranks wait for each other", self.patience);
+                panic!("{STUCK}");
             }
         }
+    }
+
+    /// Ends the run: every rank that waits fails too. The first reason is the one that counts.
+    fn fail(&self, reason: &str) {
+        self.lock().failed.get_or_insert_with(|| reason.to_string());
+        self.news.notify_all();
     }
 
     fn has(&self, fault: Fault) -> bool {
-        self.fault == Some(fault)
-    }
-}
-
-/// Runs `body` on every rank, and panics as the first rank that did.
-pub fn run(size: usize, body: &(dyn Fn(&dyn Comm) + Sync)) {
-    run_with(size, None, Duration::from_secs(120), body)
-}
-
-/// The same on a machine with a fault; nobody waits longer than `patience` for news.
-pub fn run_with(size: usize, fault: Option<Fault>, patience: Duration, body: &(dyn Fn(&dyn Comm) + Sync)) {
-    let world = World { state: Mutex::default(), news: Condvar::new(), fault, patience };
-    let reasons = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for rank in 0..size {
-            let (world, reasons) = (&world, &reasons);
-            scope.spawn(move || {
-                let comm = Threads::new(world, 0, (0..size).collect(), rank);
-                if let Err(reason) = catch_unwind(AssertUnwindSafe(|| body(&comm))) {
-                    reasons.lock().unwrap().push(reason);
-                    world.lock().failed = true;
-                    world.news.notify_all();
-                }
-            });
-        }
-    });
-    let mut reasons = reasons.into_inner().unwrap();
-    if !reasons.is_empty() {
-        resume_unwind(reasons.swap_remove(0));
+        self.machine.fault == Some(fault)
     }
 }
 
@@ -165,7 +195,7 @@ struct Threads<'w> {
     clock: Cell<u64>,
 }
 
-/// A receive that was posted: where its message will be.
+/// An operation that was started: the n-th send or receive of its lane.
 type Ticket = (Lane, u64);
 
 fn next(counter: &Cell<u64>) -> u64 {
@@ -184,17 +214,19 @@ impl<'w> Threads<'w> {
         (self.members[from], self.members[to], id, tag)
     }
 
-    /// Starts all operations. Sends are complete at once; each receive gets a ticket.
+    /// Starts all operations; each gets a ticket.
     fn start(&self, ops: &[Op<'_>]) -> Vec<Option<Ticket>> {
         let mut state = self.world.lock();
         let mut tickets = Vec::new();
         for op in ops {
             tickets.push(match op {
                 Op::Send { to, tag, data } => {
-                    let queue = state.queues.entry(self.lane(self.rank, *to, *tag)).or_default();
+                    let lane = self.lane(self.rank, *to, *tag);
+                    state.sent.push((lane.0, lane.1, *tag, data.len()));
+                    let queue = state.queues.entry(lane).or_default();
                     queue.waiting.insert(queue.sent, self.payload(data));
                     queue.sent += 1;
-                    None
+                    Some((lane, queue.sent - 1))
                 }
                 Op::Recv { from, tag, .. } => {
                     let lane = self.lane(*from, self.rank, *tag);
@@ -207,6 +239,33 @@ impl<'w> Threads<'w> {
         drop(state);
         self.world.news.notify_all();
         tickets
+    }
+
+    /// Completes an operation if it can be.
+    fn complete(&self, state: &mut State, op: &mut Op<'_>, (lane, nth): Ticket) -> Option<()> {
+        let Op::Recv { from, tag, into } = op else {
+            let received = state.queues[&lane].posted > nth;
+            return (received || !self.world.machine.synchronous).then_some(());
+        };
+        let payload = self.take(state, (lane, nth))?;
+        let len = match &payload {
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Len(len) => *len,
+        };
+        assert_eq!(len, into.len(), "length of the message from rank {from} with tag {tag}");
+        if let (Payload::Bytes(bytes), Buffer::Bytes(into)) = (payload, into) {
+            into.copy_from_slice(&bytes);
+        }
+        Some(())
+    }
+
+    /// Waits for all operations that still have a ticket.
+    fn finish(&self, ops: &mut [Op<'_>], tickets: &mut [Option<Ticket>]) {
+        for (op, ticket) in ops.iter_mut().zip(tickets) {
+            if let Some(ticket) = ticket.take() {
+                self.world.until(|state| self.complete(state, op, ticket));
+            }
+        }
     }
 
     fn payload(&self, data: &Data<'_>) -> Payload {
@@ -253,18 +312,6 @@ impl<'w> Threads<'w> {
     }
 }
 
-fn deliver(payload: Payload, op: &mut Op<'_>) {
-    let Op::Recv { from, tag, into } = op else { panic!("a send has no ticket") };
-    let len = match &payload {
-        Payload::Bytes(bytes) => bytes.len(),
-        Payload::Len(len) => *len,
-    };
-    assert_eq!(len, into.len(), "length of the message from rank {from} with tag {tag}");
-    if let (Payload::Bytes(bytes), Buffer::Bytes(into)) = (payload, into) {
-        into.copy_from_slice(&bytes);
-    }
-}
-
 impl Comm for Threads<'_> {
     fn rank(&self) -> Rank {
         self.rank
@@ -279,12 +326,8 @@ impl Comm for Threads<'_> {
         Time::from_ns(next(&self.clock))
     }
     fn exchange(&self, ops: &mut [Op<'_>]) {
-        let tickets = self.start(ops);
-        for (op, ticket) in ops.iter_mut().zip(tickets) {
-            if let Some(ticket) = ticket {
-                deliver(self.world.until(|state| self.take(state, ticket)), op);
-            }
-        }
+        let mut tickets = self.start(ops);
+        self.finish(ops, &mut tickets);
     }
     fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
         let tickets = self.start(&ops);
@@ -324,6 +367,9 @@ impl Comm for Threads<'_> {
         Some(Box::new(Threads::new(self.world, id, members, rank)))
     }
     fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
+        if !self.world.machine.windows {
+            return Err(Refusal("built without windows".into()));
+        }
         let nth = next(&self.windows);
         let fill = if self.world.has(Fault::DirtyWindow) { 1 } else { 0 };
         self.world.lock().windows.insert((self.id, nth, self.rank), vec![fill; len]);
@@ -361,39 +407,29 @@ impl Pending for Begun<'_> {
             return true;
         }
         let mut state = self.comm.world.lock();
-        assert!(!state.failed, "another rank failed");
+        let failed = state.failed.is_some();
         for (op, ticket) in self.ops.iter_mut().zip(&mut self.tickets) {
-            if let Some(payload) = ticket.and_then(|ticket| self.comm.take(&mut state, ticket)) {
-                deliver(payload, op);
+            if ticket.is_some_and(|ticket| self.comm.complete(&mut state, op, ticket).is_some()) {
                 *ticket = None;
             }
         }
         drop(state);
         let done = self.tickets.iter().all(Option::is_none);
+        assert!(done || !failed, "{STUCK}");
         if !done {
             std::thread::yield_now();
         }
         done
     }
     fn wait(mut self: Box<Self>) {
-        self.finish();
-    }
-}
-
-impl Begun<'_> {
-    fn finish(&mut self) {
-        for (op, ticket) in self.ops.iter_mut().zip(&mut self.tickets) {
-            if let Some(ticket) = ticket.take() {
-                deliver(self.comm.world.until(|state| self.comm.take(state, ticket)), op);
-            }
-        }
+        self.comm.finish(&mut self.ops, &mut self.tickets);
     }
 }
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() && !self.comm.world.has(Fault::Drop) {
-            self.finish();
+            self.comm.finish(&mut self.ops, &mut self.tickets);
         }
     }
 }
