@@ -1,0 +1,304 @@
+//! From points to a report: phases, every model in every phase, the choice, the intervals, and what cannot be said.
+
+use super::bootstrap::{self, Resampled};
+use super::data::{DataError, Location, Pattern, Point, Weighting};
+use super::models::{Data, Fit, FitError, MODELS, Model, Raw, find};
+use super::phases::{self, Break};
+use crate::numeric::least_squares::Problem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How to analyse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What the times mean.
+    pub pattern: Pattern,
+    /// The weights of the fits.
+    pub weighting: Weighting,
+    /// What stands for several trials; used again for resampled ones.
+    pub location: Location,
+    /// The sizes at which phases begin; none to find them.
+    pub phase_starts: Option<Vec<u64>>,
+    /// Replicates of the bootstrap; 0 for no intervals.
+    pub replicates: usize,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            pattern: Pattern::default(),
+            weighting: Weighting::default(),
+            location: Location::default(),
+            phase_starts: None,
+            replicates: 200,
+            seed: 1,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// What the times mean.
+    pub pattern: Pattern,
+    /// The weights of the fits.
+    pub weighting: Weighting,
+    /// Every cut that was considered; empty if the phases were given.
+    pub breaks: Vec<Break>,
+    /// The phases in order of size.
+    pub phases: Vec<Phase>,
+}
+
+/// One phase: a range of sizes with one protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// The smallest size of the phase, in bytes.
+    pub from_bytes: u64,
+    /// The largest size of the phase that was measured, in bytes.
+    pub to_bytes: u64,
+    /// (k, aggregate rate in bytes per second) with one common latency; none where times do not grow with size.
+    pub aggregates: Vec<(u32, Option<f64>)>,
+    /// The fitted models, in the order of the table.
+    pub fits: Vec<Fit>,
+    /// Models that could not be fitted, and why.
+    pub skipped: Vec<(String, String)>,
+    /// The model of the smallest BIC.
+    pub chosen: String,
+    /// What the intervals come from; none if there are none.
+    pub intervals: Option<Resampled>,
+}
+
+impl Phase {
+    /// A fit by its model's name.
+    pub fn fit(&self, model: &str) -> Option<&Fit> {
+        self.fits.iter().find(|f| f.model == model)
+    }
+    /// The chosen fit.
+    pub fn chosen(&self) -> &Fit {
+        self.fit(&self.chosen).expect("the chosen model is among the fits")
+    }
+}
+
+impl Report {
+    /// The phase that a message of so many bytes belongs to: the last that begins at or below it, else the first.
+    pub fn phase(&self, bytes: f64) -> &Phase {
+        let below = self.phases.iter().rev().find(|p| p.from_bytes as f64 <= bytes);
+        below.unwrap_or(&self.phases[0])
+    }
+    /// The predicted time in seconds, in the convention of the data, by the chosen model of the phase.
+    pub fn predict(&self, bytes: f64, pairs: f64) -> f64 {
+        self.phase(bytes).chosen().predict(bytes, pairs)
+    }
+}
+
+/// Why there is no report.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum AnalysisError {
+    /// The data are no data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// No model can be fitted to a phase.
+    #[error("phase from {bytes} bytes: {reason}")]
+    Phase {
+        /// First size of the phase.
+        bytes: u64,
+        /// Why.
+        reason: FitError,
+    },
+}
+
+/// Analyses points, which must be positive and finite as [`super::data::points`] makes them.
+pub fn analyse(points: &[Point], options: &Options) -> Result<Report, AnalysisError> {
+    if points.is_empty() {
+        return Err(DataError::Empty.into());
+    }
+    if let Some(index) = points.iter().position(|p| !(p.seconds.is_finite() && p.seconds > 0.0)) {
+        return Err(DataError::Seconds { index, seconds: points[index].seconds }.into());
+    }
+    let (breaks, starts) = match &options.phase_starts {
+        Some(given) => (Vec::new(), given.clone()),
+        None => {
+            let breaks = phases::breaks(points);
+            let starts = phases::starts(&breaks);
+            (breaks, starts)
+        }
+    };
+    let phases = split(points, &starts)
+        .into_iter()
+        .map(|part| phase(&part, options))
+        .collect::<Result<Vec<Phase>, AnalysisError>>()?;
+    Ok(Report { pattern: options.pattern, weighting: options.weighting, breaks, phases })
+}
+
+/// Cuts the points at the starts; a phase without points disappears.
+fn split(points: &[Point], starts: &[u64]) -> Vec<Vec<Point>> {
+    let mut starts = starts.to_vec();
+    starts.sort_unstable();
+    let mut parts: Vec<Vec<Point>> = vec![Vec::new(); starts.len() + 1];
+    for p in points {
+        parts[starts.iter().filter(|&&s| s <= p.bytes).count()].push(p.clone());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn phase(points: &[Point], options: &Options) -> Result<Phase, AnalysisError> {
+    let data = Data { points, weighting: options.weighting };
+    let bytes = |f: fn(u64, u64) -> u64| points.iter().map(|p| p.bytes).reduce(f).unwrap_or_default();
+    let (from_bytes, to_bytes) = (bytes(u64::min), bytes(u64::max));
+    let (mut fits, mut skipped, mut first_error) = (Vec::new(), Vec::new(), None);
+    for model in MODELS {
+        match (model.fit)(&data) {
+            Ok(raw) => fits.push(describe(model, &data, raw)),
+            Err(e) => {
+                skipped.push((model.card.name.to_string(), e.to_string()));
+                first_error.get_or_insert(e);
+            }
+        }
+    }
+    // The two postal fits to a part of the data cannot win: they are there for comparison with the paper.
+    let candidates = fits.iter().filter(|f| !f.model.starts_with("postal-"));
+    let Some(chosen) = candidates.min_by(|a, b| a.bic.total_cmp(&b.bic)).map(|f| f.model.clone()) else {
+        return Err(AnalysisError::Phase { bytes: from_bytes, reason: first_error.unwrap_or(FitError::Empty) });
+    };
+    let mut intervals = None;
+    for fit in fits.iter_mut().filter(|f| options.replicates > 0 && (f.model == chosen || f.model == "m3")) {
+        let model = find(&fit.model).expect("the fit came from the table");
+        let kind = bootstrap::intervals(model, &data, fit, options.location, options.replicates, options.seed);
+        intervals = Some(kind);
+    }
+    let aggregates = aggregates(&data);
+    Ok(Phase { from_bytes, to_bytes, aggregates, fits, skipped, chosen, intervals })
+}
+
+/// Puts a raw fit into numbers that people compare.
+pub fn describe(model: &Model, data: &Data<'_>, raw: Raw) -> Fit {
+    let errors = relative_errors(model, &raw.theta, data.points);
+    Fit {
+        model: model.card.name.into(),
+        estimates: (model.estimates)(&raw.theta),
+        sse: raw.sse,
+        bic: bic(model, data, raw.sse),
+        error_sum: errors.iter().sum(),
+        error_max: errors.iter().copied().fold(0.0, f64::max),
+        holdout_error: holdout(model, data),
+        limits: raw.limits,
+        theta: raw.theta,
+    }
+}
+
+fn relative_errors(model: &Model, theta: &[f64], points: &[Point]) -> Vec<f64> {
+    let error = |p: &Point| ((model.predict)(theta, p.bytes as f64, f64::from(p.pairs)) - p.seconds).abs() / p.seconds;
+    points.iter().map(error).collect()
+}
+
+/// BIC = N ln(SSE/N) + p ln N (Schwarz 1978). The floor on SSE/N is a millionth of the times squared: below that, models of
+/// noise-free data differ by rounding only and the smaller one must win.
+fn bic(model: &Model, data: &Data<'_>, sse: f64) -> f64 {
+    let n = data.points.len() as f64;
+    n * (sse / n).max(1e-12 * data.scale() / n).ln() + model.freedom as f64 * n.ln()
+}
+
+/// Fits odd k and predicts even k: the mean relative error there.
+fn holdout(model: &Model, data: &Data<'_>) -> Option<f64> {
+    let part = |odd: u32| data.points.iter().filter(|p| p.pairs % 2 == odd).cloned().collect::<Vec<Point>>();
+    let (train, test) = (part(1), part(0));
+    if test.is_empty() {
+        return None;
+    }
+    let raw = (model.fit)(&Data { points: &train, ..*data }).ok()?;
+    let errors = relative_errors(model, &raw.theta, &test);
+    Some(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+/// Stage 0: one latency for all, one free slope b_k per k; the aggregate rate is k/b_k. It assumes no form of saturation and so
+/// shows what the models have to explain.
+fn aggregates(data: &Data<'_>) -> Vec<(u32, Option<f64>)> {
+    let mut all: Vec<u32> = data.points.iter().map(|p| p.pairs).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut common = Problem::new(all.len() + 1);
+    for p in data.points {
+        let mut row = vec![0.0; all.len() + 1];
+        row[0] = 1.0;
+        row[1 + all.binary_search(&p.pairs).expect("collected above")] = p.bytes as f64;
+        common.row(data.weighting.of(p), &row, p.seconds);
+    }
+    let x = common.solve().x;
+    let rate = |(i, &k): (usize, &u32)| (k, (x[i + 1] > 0.0).then(|| f64::from(k) / x[i + 1]));
+    all.iter().enumerate().map(rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::models::Limit;
+    use super::*;
+
+    fn points(sizes: std::ops::Range<u32>, most: u32, time: impl Fn(f64, f64) -> f64) -> Vec<Point> {
+        let mut points = Vec::new();
+        for j in sizes {
+            for pairs in 1..=most {
+                let seconds = time(f64::from(1u32 << j), f64::from(pairs));
+                points.push(Point { bytes: 1 << j, pairs, seconds, trials: vec![seconds] });
+            }
+        }
+        points
+    }
+
+    fn quick() -> Options {
+        Options { replicates: 0, ..Options::default() }
+    }
+
+    #[test]
+    fn the_true_model_is_chosen() {
+        let cases: [(&str, fn(f64, f64) -> f64); 4] = [
+            ("postal", |n, _| 2e-6 + n / 1e9),
+            ("m3", |n, k| 2e-6 + n / 1e9 * (k / 3.0).max(1.0)),
+            ("m3a", |n, k| 2e-6 + 1e-7 * (k - 1.0) + n / 1e9 * (k / 3.0).max(1.0)),
+            ("m5", |n, k| (2e-6 + n / 1e9).max(k * n / 3e9)),
+        ];
+        for (name, time) in cases {
+            let report = analyse(&points(8..18, 8, time), &Options { phase_starts: Some(vec![]), ..quick() }).unwrap();
+            assert_eq!(report.phases[0].chosen, name);
+            assert!((report.predict(1e4, 5.0) / time(1e4, 5.0) - 1.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn aggregates_grow_and_saturate() {
+        let p = points(8..18, 8, |n, k| 2e-6 + n / 1e9 * (k / 3.0).max(1.0));
+        let a = aggregates(&Data { points: &p, weighting: Weighting::Relative });
+        assert!((a[0].1.unwrap() / 1e9 - 1.0).abs() < 1e-6 && (a[7].1.unwrap() / 3e9 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn intervals_hold_the_truth_and_are_seeded() {
+        let mut rng = spec::Rng::new(5, "noise", 0);
+        let mut p = points(10..18, 8, |n, k| 2e-5 + n / 1e9 * (k / 3.0).max(1.0));
+        for point in &mut p {
+            let noisy = |rng: &mut spec::Rng| point.seconds * (0.03 * crate::numeric::stats::normal(rng)).exp();
+            point.trials = (0..11).map(|_| noisy(&mut rng)).collect();
+            point.seconds = Location::Median.of(&point.trials).unwrap();
+        }
+        let options = Options { replicates: 40, phase_starts: Some(vec![]), ..Options::default() };
+        let report = analyse(&p, &options).unwrap();
+        assert_eq!(report.phases[0].intervals, Some(Resampled::Trials));
+        let rate = &report.phases[0].fit("m3").unwrap().estimates[2];
+        assert!(rate.low.unwrap() < 3.05e9 && rate.high.unwrap() > 2.95e9, "{rate:?}");
+        assert!(rate.high.unwrap() / rate.low.unwrap() < 1.1, "{rate:?}");
+        assert_eq!(report, analyse(&p, &options).unwrap());
+    }
+
+    #[test]
+    fn one_size_is_fitted_with_its_limit_and_nothing_is_refused() {
+        let report = analyse(&points(10..11, 8, |n, k| 2e-6 + n / 1e9 * k), &quick()).unwrap();
+        let fit = report.phases[0].chosen();
+        assert!(fit.limits.iter().any(|l| matches!(l, Limit::OneSize { bytes: 1024 })), "{fit:?}");
+        assert_eq!(analyse(&[], &quick()), Err(DataError::Empty.into()));
+        let bad = Point { bytes: 1, pairs: 1, seconds: f64::NAN, trials: vec![] };
+        assert!(analyse(&[bad], &quick()).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! The models: one file each, one line each in [`MODELS`].
+//!
+//! A model's parameters inside the program (`theta`) are times, inverse rates and ratios, which stay finite when the data
+//! determine no rate; [`Model::estimates`] turns them into the latency and the rates that people read.
+
+pub mod m3;
+pub mod m3a;
+pub mod m4;
+pub mod m5;
+pub mod postal;
+mod profile;
+
+use super::data::{Point, Weighting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spec::{Card, Rate};
+use thiserror::Error;
+
+/// All models, in the order of lists and reports.
+pub const MODELS: &[Model] =
+    &[postal::ALL, postal::ONE_PAIR, postal::MOST_PAIRS, m3::MODEL, m3a::MODEL, m4::MODEL, m5::MODEL];
+
+/// One model of the time of a message.
+#[derive(Clone, Copy)]
+pub struct Model {
+    /// Its identity.
+    pub card: Card,
+    /// How many numbers are fitted, for the BIC.
+    pub freedom: usize,
+    /// Fits it.
+    pub fit: fn(&Data<'_>) -> Result<Raw, FitError>,
+    /// The time in seconds of a message of `bytes` while `pairs` communicate, in the convention of the data.
+    pub predict: fn(theta: &[f64], bytes: f64, pairs: f64) -> f64,
+    /// The parameters as people read them.
+    pub estimates: fn(theta: &[f64]) -> Vec<Estimate>,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("name", &self.card.name).finish_non_exhaustive()
+    }
+}
+
+/// Finds a model by its name.
+pub fn find(name: &str) -> Result<&'static Model, FitError> {
+    let known = || MODELS.iter().map(|m| m.card.name);
+    let missing = || FitError::Unknown(spec::near::unknown("model", name, known()));
+    MODELS.iter().find(|m| m.card.name == name).ok_or_else(missing)
+}
+
+/// The points of one phase and how their residuals are weighed.
+#[derive(Clone, Copy, Debug)]
+pub struct Data<'a> {
+    /// The points.
+    pub points: &'a [Point],
+    /// The weights.
+    pub weighting: Weighting,
+}
+
+impl Data<'_> {
+    /// The largest number of pairs.
+    pub fn most_pairs(&self) -> f64 {
+        f64::from(self.points.iter().map(|p| p.pairs).max().unwrap_or(1))
+    }
+
+    /// The weighted sum of squared residuals of a prediction.
+    pub fn sse(&self, predict: impl Fn(f64, f64) -> f64) -> f64 {
+        self.residuals(predict).iter().map(|r| r * r).sum()
+    }
+
+    /// The weighted residuals of a prediction.
+    pub fn residuals(&self, predict: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+        let residual = |p: &Point| (predict(p.bytes as f64, f64::from(p.pairs)) - p.seconds) * self.weighting.of(p);
+        self.points.iter().map(residual).collect()
+    }
+
+    /// The weighted sum of squares of the times themselves: the scale that tells rounding from error.
+    pub fn scale(&self) -> f64 {
+        self.points.iter().map(|p| (p.seconds * self.weighting.of(p)).powi(2)).sum()
+    }
+
+    /// How many different sizes there are.
+    pub fn sizes(&self) -> usize {
+        let mut sizes: Vec<u64> = self.points.iter().map(|p| p.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes.len()
+    }
+
+    fn require(&self, model: &'static str, needed: usize) -> Result<(), FitError> {
+        match self.points.len() {
+            0 => Err(FitError::Empty),
+            n if n < needed => Err(FitError::TooFew { model, points: n, needed }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A fit before it is put into words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Raw {
+    /// The model's parameters.
+    pub theta: Vec<f64>,
+    /// Weighted sum of squared residuals.
+    pub sse: f64,
+    /// What the data do not determine.
+    pub limits: Vec<Limit>,
+}
+
+/// What the data do not determine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The node's rate was not reached; it is at least this many bytes per second.
+    NodeRateNotReached {
+        /// Bytes per second.
+        at_least: f64,
+        /// With so many pairs.
+        pairs: u32,
+    },
+    /// Rates of core and node cannot be told apart: the time grows with k already from the first pair on.
+    RatesNotSeparable,
+    /// Only one size was measured: latency and rate cannot be told apart.
+    OneSize {
+        /// That size in bytes.
+        bytes: u64,
+    },
+    /// Times do not grow with size in this phase, so there is no rate to report.
+    NoSlope,
+    /// A parameter has no influence on the residuals.
+    Dead {
+        /// Its name.
+        parameter: String,
+    },
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::NodeRateNotReached { at_least, pairs } => {
+                let rate = Rate::from_bytes_per_s(*at_least);
+                write!(f, "R_N not reached: at least {rate} ({pairs} pairs measured)")
+            }
+            Limit::RatesNotSeparable => f.write_str(
+                "R_C/R_N not separable: the time grows with k from the first pair on; do not read R_N from this phase",
+            ),
+            Limit::OneSize { bytes } => {
+                write!(f, "latency and rate not separable: only messages of {bytes} bytes were measured")
+            }
+            Limit::NoSlope => f.write_str("no rate: times do not grow with the size in this phase"),
+            Limit::Dead { parameter } => write!(f, "{parameter} has no influence on these data"),
+        }
+    }
+}
+
+/// A parameter as people read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Its name: `alpha`, `alpha_step`, `rate_core`, `rate_node`, `rate_base`, `rate_increment` or `saturation`.
+    pub name: String,
+    /// Its unit: `s`, `B/s` or `pairs`.
+    pub unit: String,
+    /// Its value; none if the data determine no finite one.
+    pub value: Option<f64>,
+    /// Lower end of the 95 % interval, if one was computed.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval, if one was computed.
+    pub high: Option<f64>,
+}
+
+/// An estimate without interval; a value that is not finite becomes none.
+fn estimate(name: &str, unit: &str, value: f64) -> Estimate {
+    let value = value.is_finite().then_some(value);
+    Estimate { name: name.into(), unit: unit.into(), value, low: None, high: None }
+}
+
+/// A fitted model of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fit {
+    /// The model's name in [`MODELS`].
+    pub model: String,
+    /// Its internal parameters, from which times are predicted.
+    pub theta: Vec<f64>,
+    /// Its parameters as people read them.
+    pub estimates: Vec<Estimate>,
+    /// Weighted sum of squared residuals.
+    pub sse: f64,
+    /// Bayesian information criterion; smaller is better, among fits of the same points and weights.
+    pub bic: f64,
+    /// Sum over all points of |T-f|/T, as in the paper's Table 2.
+    pub error_sum: f64,
+    /// Largest |T-f|/T.
+    pub error_max: f64,
+    /// Mean |T-f|/T on even k of a fit to odd k; none if either has too few points.
+    pub holdout_error: Option<f64>,
+    /// What the data do not determine.
+    pub limits: Vec<Limit>,
+}
+
+impl Fit {
+    /// The predicted time in seconds, in the convention of the data.
+    pub fn predict(&self, bytes: f64, pairs: f64) -> f64 {
+        let model = find(&self.model).expect("a fit names a model of the table");
+        (model.predict)(&self.theta, bytes, pairs)
+    }
+
+    /// An estimate's value by its name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.estimates.iter().find(|e| e.name == name).and_then(|e| e.value)
+    }
+}
+
+/// Why a model was not fitted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FitError {
+    /// No points.
+    #[error("there are no points in this phase")]
+    Empty,
+    /// Fewer points than parameters.
+    #[error("{model} has {needed} parameters and there are only {points} points; measure more sizes or more pairs")]
+    TooFew {
+        /// The model.
+        model: &'static str,
+        /// How many points there are.
+        points: usize,
+        /// How many it needs.
+        needed: usize,
+    },
+    /// Not a model.
+    #[error("{0}")]
+    Unknown(String),
+    /// The numbers left the range of floating point.
+    #[error("{0}: the fit is not finite; sizes or times are too far apart")]
+    NotFinite(&'static str),
+}
+
+/// Refuses what is not finite and adds the limits that follow from the sizes alone.
+fn finish(model: &'static str, data: &Data<'_>, mut raw: Raw, slope: usize) -> Result<Raw, FitError> {
+    if !raw.sse.is_finite() || raw.theta.iter().any(|t| !t.is_finite()) {
+        return Err(FitError::NotFinite(model));
+    }
+    if data.sizes() == 1 {
+        raw.limits.insert(0, Limit::OneSize { bytes: data.points[0].bytes });
+    } else if raw.theta[slope] == 0.0 {
+        raw.limits = vec![Limit::NoSlope];
+    }
+    Ok(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Vec<Point> {
+        let time = |n: f64, k: f64| 2e-5 + n / 3.6e9 * (k / 2.5).max(1.0);
+        let mut points = Vec::new();
+        for j in 0..8 {
+            for k in 1..=6 {
+                let seconds = time(f64::from(1024 << j), f64::from(k));
+                points.push(Point { bytes: 1024 << j, pairs: k, seconds, trials: vec![seconds] });
+            }
+        }
+        points
+    }
+
+    #[test]
+    fn every_model_fits_predicts_and_names_its_parameters() {
+        let points = data();
+        for m in MODELS {
+            for weighting in [Weighting::Paper, Weighting::Relative] {
+                let data = Data { points: &points, weighting };
+                let raw = (m.fit)(&data).unwrap();
+                let sse = data.sse(|n, k| (m.predict)(&raw.theta, n, k));
+                assert!((sse - raw.sse).abs() <= 1e-9 * data.scale(), "{}: {sse} {}", m.card.name, raw.sse);
+                let estimates = (m.estimates)(&raw.theta);
+                assert_eq!(estimates[0].name, "alpha");
+                assert!(estimates.iter().all(|e| e.value.is_some_and(|v| v >= 0.0)), "{}", m.card.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_model_survives_little_data() {
+        let points = data();
+        for m in MODELS {
+            for few in [&points[..0], &points[..1], &points[..2], &points[..6], &points[6..7]] {
+                for weighting in [Weighting::Paper, Weighting::Relative] {
+                    if let Ok(raw) = (m.fit)(&Data { points: few, weighting }) {
+                        assert!(raw.theta.iter().all(|t| t.is_finite()), "{}", m.card.name);
+                        assert!(raw.limits.iter().any(|l| matches!(l, Limit::OneSize { .. })), "{}", m.card.name);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_models_are_named() {
+        assert!(find("m4x").unwrap_err().to_string().contains("`m4`"));
+    }
+}
