@@ -1,1 +1,17 @@
-//! Placeholder.
+//! Kernels, suites and the engine that measures them.
+//!
+//! A kernel here cannot know where it runs: this crate sees neither the simulator nor MPI, only [`comm::Comm`]. "Canary" and
+//! "congestor" are not kinds of kernel but roles that a [`record::Plan`] gives it.
+
+pub mod engine;
+pub mod kernel;
+pub mod kernels;
+pub mod layout;
+pub mod payload;
+pub mod suites;
+
+pub use engine::{Facts, Observer, run};
+pub use kernel::{Kernel, Pattern, Setup};
+pub use kernels::{KERNELS, kernel};
+pub use layout::Seat;
+pub use suites::{SUITES, Suite, suite};

@@ -48,7 +48,8 @@ pub struct Batches {
     /// Pilot estimate of the tail quantile, in base units; set once, after the first blocks.
     pub threshold: Option<f64>,
     /// Blocks in the last batch so far.
-    filled: u64,
+    #[serde(default)]
+    pub filled: u64,
 }
 
 impl Default for Batches {

@@ -114,7 +114,8 @@ impl Extremes {
     pub fn add(&mut self, metric: Metric, best: f64, worst: f64) {
         use crate::metric::Direction::*;
         let first = self.rounds == 0;
-        let (better, worse): (fn(f64, f64) -> f64, fn(f64, f64) -> f64) = match metric.direction() {
+        type Pick = fn(f64, f64) -> f64;
+        let (better, worse): (Pick, Pick) = match metric.direction() {
             LowerIsBetter => (f64::min, f64::max),
             HigherIsBetter => (f64::max, f64::min),
         };

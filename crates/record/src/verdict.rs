@@ -48,7 +48,6 @@ impl Verdict {
             (Wrong { checked: a, wrong: v, first }, Wrong { checked: b, wrong: w, .. }) => {
                 Wrong { checked: a + b, wrong: v + w, first }
             }
-            (Unchecked { reason }, Unchecked { .. }) => Unchecked { reason },
         }
     }
 }

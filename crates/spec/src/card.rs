@@ -4,7 +4,7 @@
 //! by hand; they are checked against the card once, before any rank starts.
 
 use crate::near::unknown;
-use crate::units::{Time, parse_bytes, parse_time};
+use crate::units::{Rate, Time, parse_bytes, parse_rate, parse_time};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -17,8 +17,14 @@ pub enum Kind {
     Count,
     /// A time, written as [`parse_time`] reads it.
     Time,
+    /// A rate in bytes per second, written as [`parse_rate`] reads it.
+    Rate,
     /// A number.
     Real,
+    /// A share of a whole, written `0.2` or `20%`.
+    Share,
+    /// Any text, e.g. a list of names.
+    Text,
     /// One of a list of words.
     Choice(&'static [&'static str]),
 }
@@ -77,11 +83,17 @@ impl Param {
         match self.kind {
             Kind::Size => parse_bytes(value).map(drop).map_err(|e| e.to_string()),
             Kind::Time => parse_time(value).map(drop).map_err(|e| e.to_string()),
+            Kind::Rate => parse_rate(value).map(drop).map_err(|e| e.to_string()),
             Kind::Count => value.parse::<u64>().map(drop).map_err(|_| "not a whole number".into()),
             Kind::Real => match value.parse::<f64>() {
                 Ok(x) if x.is_finite() => Ok(()),
                 _ => Err("not a number".into()),
             },
+            Kind::Share => match parse_share(value) {
+                Some(_) => Ok(()),
+                None => Err("not a share between 0 and 1; write it like `0.2` or `20%`".into()),
+            },
+            Kind::Text => Ok(()),
             Kind::Choice(words) if words.contains(&value) => Ok(()),
             Kind::Choice(words) => Err(format!("not one of {}", words.join(", "))),
         }
@@ -104,6 +116,16 @@ impl Card {
     }
 }
 
+/// Reads `0.2` or `20%`.
+pub fn parse_share(text: &str) -> Option<f64> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    let share = number.parse::<f64>().ok()? * scale;
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
 /// Typed reading of resolved parameters. A missing or malformed one is a bug: [`Card::resolve`] has checked them all.
 pub trait ReadParams {
     /// A size in bytes.
@@ -112,8 +134,14 @@ pub trait ReadParams {
     fn count(&self, name: &str) -> u64;
     /// A time.
     fn time(&self, name: &str) -> Time;
+    /// A rate.
+    fn rate(&self, name: &str) -> Rate;
     /// A number.
     fn real(&self, name: &str) -> f64;
+    /// A share between 0 and 1.
+    fn share(&self, name: &str) -> f64;
+    /// The names of a list separated by commas.
+    fn names(&self, name: &str) -> Vec<String>;
     /// A word.
     fn word(&self, name: &str) -> &str;
 }
@@ -128,8 +156,17 @@ impl ReadParams for Params {
     fn time(&self, name: &str) -> Time {
         parse_time(self.word(name)).expect("checked by its card")
     }
+    fn rate(&self, name: &str) -> Rate {
+        parse_rate(self.word(name)).expect("checked by its card")
+    }
     fn real(&self, name: &str) -> f64 {
         self.word(name).parse().expect("checked by its card")
+    }
+    fn share(&self, name: &str) -> f64 {
+        parse_share(self.word(name)).expect("checked by its card")
+    }
+    fn names(&self, name: &str) -> Vec<String> {
+        self.word(name).split(',').map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect()
     }
     fn word(&self, name: &str) -> &str {
         self.get(name).unwrap_or_else(|| panic!("parameter `{name}` is not on the card"))

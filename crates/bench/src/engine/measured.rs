@@ -1,0 +1,242 @@
+//! The loop of a measured job: blocks until a limit is reached, agreed by all ranks with one small all-reduce per block.
+//!
+//! A block cannot outlast the time limit by much: a first block of one step tells how long a step takes, and blocks are made shorter
+//! when a whole one would not fit. That is what ends a test on a congested network, where one exchange may take milliseconds.
+
+use super::partial::Partial;
+use super::recorder::Recorder;
+use crate::kernel::Pattern;
+use comm::{Buffer, Comm, Reduce, Vector, collectives};
+use record::summary::Extremes;
+use record::{Ended, Histogram, Metric, Stop, Verdict};
+
+/// A block lasts at most this share of the time limit.
+const LARGEST_SHARE: f64 = 1.0 / 20.0;
+/// The pilot of the tail threshold ends after so many blocks.
+const PILOT: u64 = 4;
+/// The quantile that precision is asked of.
+const TAIL: f64 = 0.99;
+
+/// What all ranks know after a block.
+struct Agreed {
+    elapsed: f64,
+    best: f64,
+    worst: f64,
+}
+
+/// Runs one rank's part of a measured job. Collective over the job's group.
+pub(super) fn measure(
+    group: &dyn Comm,
+    mut pattern: Option<&mut (dyn Pattern + '_)>,
+    metric: Metric,
+    stop: &Stop,
+) -> Partial {
+    let mut recorder = Recorder::new(metric, stop.steps);
+    let mut partial = Partial::default();
+    let mut extremes = Extremes::default();
+    let mut pace = Pace::new(stop);
+    if let Some(pattern) = pattern.as_deref_mut() {
+        pattern.arrange(0);
+    }
+    group.barrier();
+    let start = group.now();
+    if stop.time_s.is_some() {
+        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, 1, 0, start);
+        pace.step_took(agreed.elapsed, 1);
+    }
+    let begin = group.now();
+    let mut done = 0;
+    partial.ended = loop {
+        let before = group.now().since(start).secs();
+        let (warmup, steps) = pace.next();
+        let next = (done + 1) % u64::from(stop.arrangements);
+        let (verdict, agreed) =
+            block_then(group, pattern.as_deref_mut(), &mut recorder, metric, (warmup, steps), next, start);
+        partial.verdict = Some(match partial.verdict.take() {
+            Some(earlier) => earlier.and(verdict),
+            None => verdict,
+        });
+        done += 1;
+        extremes.add(metric, agreed.best, agreed.worst);
+        pace.step_took(agreed.elapsed - before, warmup + steps);
+        if done == PILOT {
+            recorder.batches.threshold = Some(pilot(group, &recorder.samples, metric));
+        }
+        if done >= stop.blocks {
+            break Ended::Count;
+        }
+        if done >= stop.min_blocks && stop.time_s.is_some_and(|limit| agreed.elapsed >= limit) {
+            break Ended::Time;
+        }
+        if stop.precision.is_some_and(|wanted| due(done) && known_to(group, &recorder, metric) <= wanted) {
+            break Ended::Precision;
+        }
+    };
+    partial.elapsed = group.now().since(begin).secs();
+    partial.ranks = 1;
+    partial.extremes = extremes;
+    partial.notes = pace.notes(metric, stop);
+    partial.take(recorder);
+    partial
+}
+
+/// Precision is looked at after 12 blocks and then whenever there are a fifth more.
+fn due(done: u64) -> bool {
+    done >= 12 && (done == 12 || (1.2f64.powi((done as f64).log(1.2) as i32)).ceil() as u64 == done)
+}
+
+/// One untimed or timed block without recording.
+fn block(
+    group: &dyn Comm,
+    pattern: Option<&mut (dyn Pattern + '_)>,
+    value: Option<f64>,
+    metric: Metric,
+    steps: u32,
+    next: u64,
+    start: spec::Time,
+) -> (Verdict, Agreed) {
+    let verdict = match pattern {
+        None => Verdict::Right { checked: 0 },
+        Some(pattern) => {
+            for _ in 0..steps {
+                let _ = pattern.step();
+            }
+            let verdict = pattern.verify();
+            pattern.arrange(next);
+            verdict
+        }
+    };
+    (verdict, agree_on(group, value, metric, start))
+}
+
+fn block_then(
+    group: &dyn Comm,
+    pattern: Option<&mut (dyn Pattern + '_)>,
+    recorder: &mut Recorder,
+    metric: Metric,
+    (warmup, steps): (u32, u32),
+    next: u64,
+    start: spec::Time,
+) -> (Verdict, Agreed) {
+    let Some(pattern) = pattern else { return block(group, None, None, metric, 0, next, start) };
+    for _ in 0..warmup {
+        let _ = pattern.step();
+    }
+    let value = recorder.block(group, pattern, steps);
+    let verdict = pattern.verify();
+    pattern.arrange(next);
+    (verdict, agree_on(group, value, metric, start))
+}
+
+/// One all-reduce: the longest elapsed time, and the best and worst value of the block.
+fn agree_on(group: &dyn Comm, value: Option<f64>, metric: Metric, start: spec::Time) -> Agreed {
+    // Largest of v and of -v give both ends in one reduction; a rank without a value loses both.
+    let ends = value.map_or([f64::NEG_INFINITY; 2], |v| [v, -v]);
+    let mut numbers = [group.now().since(start).secs(), ends[0], ends[1]];
+    group.allreduce(Vector::Values(&mut numbers), Reduce::Max);
+    let (highest, lowest) = (numbers[1], -numbers[2]);
+    let (best, worst) = if metric.impact(lowest, highest) >= 1.0 { (lowest, highest) } else { (highest, lowest) };
+    Agreed { elapsed: numbers[0], best, worst }
+}
+
+/// The mean over ranks of each rank's own tail quantile: near enough to the common one to count what lies beyond it.
+fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
+    let mine = if samples.is_empty() { [0.0, 0.0] } else { [samples.quantile(metric, metric.tail(TAIL)), 1.0] };
+    let mut sums = mine;
+    group.allreduce(Vector::Values(&mut sums), Reduce::Sum);
+    sums[0] / sums[1].max(1.0)
+}
+
+/// How well the tail quantile is known so far, as a relative half-width; infinite if that cannot be said.
+fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
+    let mut numbers = recorder.batches.to_numbers();
+    group.allreduce(Vector::Values(&mut numbers), Reduce::Sum);
+    let mut merge = |a: Vec<u8>, b: Vec<u8>| {
+        let mut merged = Histogram::from_bytes(&a).expect("written by this program");
+        merged.merge(&Histogram::from_bytes(&b).expect("written by this program"));
+        merged.to_bytes()
+    };
+    let merged = collectives::fold(group, recorder.samples.to_bytes(), &mut merge);
+    let mut answer = f64::INFINITY.to_le_bytes();
+    if let Some(bytes) = merged {
+        let all = Histogram::from_bytes(&bytes).expect("written by this program");
+        let tail = metric.tail(TAIL);
+        let interval = recorder.batches.with_numbers(&numbers).quantile_interval(metric, &all, tail);
+        answer = interval.map_or(f64::INFINITY, |i| i.relative(all.quantile(metric, tail))).to_le_bytes();
+    }
+    group.bcast(0, Buffer::Bytes(&mut answer));
+    f64::from_le_bytes(answer)
+}
+
+/// How long blocks may be.
+struct Pace<'a> {
+    stop: &'a Stop,
+    /// Seconds per step, as last seen.
+    step: f64,
+    shortest: u32,
+}
+
+impl Pace<'_> {
+    fn new(stop: &Stop) -> Pace<'_> {
+        Pace { stop, step: 0.0, shortest: stop.steps }
+    }
+
+    fn step_took(&mut self, seconds: f64, steps: u32) {
+        self.step = seconds / f64::from(steps.max(1));
+    }
+
+    /// Warm-up and timed steps of the next block. Every rank computes it from agreed numbers.
+    fn next(&mut self) -> (u32, u32) {
+        let Stop { warmup, steps, time_s, .. } = *self.stop;
+        let whole = f64::from(warmup + steps) * self.step;
+        let share = match time_s {
+            Some(limit) if whole > limit * LARGEST_SHARE => limit * LARGEST_SHARE / whole,
+            _ => return (warmup, steps),
+        };
+        let cut = |n: u32, least: u32| ((f64::from(n) * share) as u32).clamp(least.min(n), n);
+        let next = (cut(warmup, 1), cut(steps, 1));
+        self.shortest = self.shortest.min(next.1);
+        next
+    }
+
+    fn notes(&self, _: Metric, stop: &Stop) -> Vec<String> {
+        if self.shortest == stop.steps {
+            return Vec::new();
+        }
+        vec![format!("blocks were cut to as few as {} of {} steps to keep the time limit", self.shortest, stop.steps)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(time_s: Option<f64>) -> Stop {
+        Stop { warmup: 200, steps: 200, arrangements: 30, blocks: 100, min_blocks: 0, time_s, precision: None }
+    }
+
+    #[test]
+    fn blocks_are_cut_only_when_they_would_not_fit() {
+        let slow = stop(Some(10.0));
+        let mut pace = Pace::new(&slow);
+        pace.step_took(1e-6, 1);
+        assert_eq!(pace.next(), (200, 200));
+        pace.step_took(0.012, 1);
+        let (warmup, steps) = pace.next();
+        assert!(f64::from(warmup + steps) * 0.012 <= 0.5 && steps >= 1, "{warmup} {steps}");
+        assert_eq!(pace.notes(Metric::Latency, &slow).len(), 1);
+        pace.step_took(100.0, 1);
+        assert_eq!(pace.next(), (1, 1));
+        let free = stop(None);
+        let mut pace = Pace::new(&free);
+        pace.step_took(100.0, 1);
+        assert_eq!(pace.next(), (200, 200));
+    }
+
+    #[test]
+    fn precision_is_looked_at_ever_more_rarely() {
+        let looks: Vec<u64> = (0..1000).filter(|&n| due(n)).collect();
+        assert_eq!(looks[0], 12);
+        assert!(looks.len() > 15 && looks.len() < 40, "{looks:?}");
+    }
+}

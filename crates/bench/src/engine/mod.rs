@@ -1,0 +1,157 @@
+//! Runs any plan on any machine and leaves one record.
+//!
+//! Every rank calls [`run`] with the same plan. For each phase the ranks are divided into jobs and the jobs into instances;
+//! background jobs start and say when they are warm; measured jobs run; background jobs are told to stop; what was recorded is merged
+//! up a tree to rank 0, after the phase and never during it.
+
+mod background;
+mod groups;
+mod measured;
+mod partial;
+mod recorder;
+
+use crate::kernel::{Kernel, Setup};
+use crate::kernels::kernel;
+use crate::layout::Seat;
+use comm::{Comm, Reduce, agree};
+use groups::Groups;
+use partial::Partial;
+use record::{Layout, MachineRecord, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
+use spec::Params;
+
+/// What the engine cannot know but a record must hold.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The command that repeats the run.
+    pub command: Vec<String>,
+    /// When it started, on a real machine.
+    pub created: Option<String>,
+    /// What it runs on.
+    pub machine: MachineRecord,
+    /// What a reader must know before believing a number.
+    pub warnings: Vec<String>,
+}
+
+/// Looks on from rank 0: progress bars and files are made of this.
+pub trait Observer {
+    /// A phase starts.
+    fn phase(&self, plan: &Plan, index: usize);
+    /// The record so far, after every phase: save it now. It says "incomplete" until the last phase is in it.
+    fn save(&self, record: &RunRecord);
+}
+
+/// What every rank needs to know during a run.
+struct Run<'a> {
+    world: &'a dyn Comm,
+    plan: &'a Plan,
+    seat: Seat,
+}
+
+/// Runs a plan. Collective over `world`. The record is returned on rank 0.
+pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
+    let run = Run { world, plan, seat };
+    let mut record = (world.rank() == 0).then(|| empty_record(plan, seat.layout, facts));
+    let mut groups: Option<Groups> = None;
+    for (index, phase) in plan.phases.iter().enumerate() {
+        if record.is_some() {
+            observer.phase(plan, index);
+        }
+        // Dividing the ranks is the costly part of a phase's start, so phases with the same division share it.
+        if groups.as_ref().is_none_or(|g| !g.fit(phase)) {
+            drop(groups.take());
+            groups = Some(Groups::divide(&run, phase));
+        }
+        let done = run_phase(&run, phase, groups.as_ref().expect("just made"));
+        if let (Some(record), Some(done)) = (&mut record, done) {
+            record.phases.push(done);
+            if index + 1 == plan.phases.len() {
+                record.status = Status::Complete;
+            }
+            observer.save(record);
+        }
+    }
+    record
+}
+
+fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
+    RunRecord {
+        format: record::run::FORMAT.into(),
+        version: record::run::VERSION,
+        tailback: env!("CARGO_PKG_VERSION").into(),
+        status: Status::Incomplete { reason: "the run has not ended".into() },
+        command: facts.command.clone(),
+        created: facts.created.clone(),
+        machine: facts.machine.clone(),
+        layout,
+        plan: plan.clone(),
+        node_names: Vec::new(),
+        warnings: facts.warnings.clone(),
+        phases: Vec::new(),
+    }
+}
+
+fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseRecord> {
+    run.world.barrier();
+    let begin = run.world.now();
+    let mine = groups.mine.as_ref().map(|part| run_job(run, phase, groups, part));
+    run.world.barrier();
+    let elapsed = run.world.now().since(begin);
+    let merged = partial::collect(run.world, mine.as_ref())?;
+    let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
+        let resolved = resolve(&job.kernel, &job.params);
+        Partial::into_record(merged.get(&(index as u32)).cloned(), job, resolved.0, resolved.1)
+    });
+    Some(PhaseRecord {
+        name: phase.name.clone(),
+        elapsed_s: elapsed.secs(),
+        jobs: jobs.collect(),
+        counters: Vec::new(),
+    })
+}
+
+/// The kernel and its parameters; both were checked before any rank started.
+fn resolve(name: &str, params: &Params) -> (&'static Kernel, Params) {
+    let kernel = kernel(name).expect("checked before the run");
+    (kernel, kernel.card.resolve(params).expect("checked before the run"))
+}
+
+fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Part<'_>) -> Partial {
+    let job = &phase.jobs[part.job];
+    let (kernel, params) = resolve(&job.kernel, &job.params);
+    let enough = part.instance.size() >= kernel.min_ranks;
+    let seed = run.plan.seed ^ (u64::from(part.number) << 32);
+    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload };
+    let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
+    let refused = agree(&*part.group, f64::from(u8::from(started.is_err())), Reduce::Max) > 0.0;
+    let running = agree(&*part.group, f64::from(u8::from(enough)), Reduce::Max) > 0.0;
+    let skip = match &started {
+        Err(refusal) => Some(refusal.0.clone()),
+        Ok(_) if refused => Some("refused on other ranks of the job".to_string()),
+        Ok(_) if !running => {
+            Some(format!("{} needs {} ranks that talk to each other, one per node", job.kernel, kernel.min_ranks))
+        }
+        Ok(_) => None,
+    };
+    let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
+    let pattern = pattern.as_deref_mut();
+    let mut partial = match job.role {
+        Role::Measured => {
+            groups.wait_until_loaded(run.world, part);
+            let partial = match skip {
+                Some(_) => Partial::skipped(),
+                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop),
+            };
+            groups.stop_load(run.world, part);
+            partial
+        }
+        Role::Background => background::load(run.world, groups, part, pattern, kernel.metric, &job.stop),
+    };
+    partial.job = part.job as u32;
+    partial.skipped = skip;
+    if !enough && partial.skipped.is_none() {
+        partial
+            .notes
+            .push(format!("{} of its communicators have fewer than {} ranks and sat out", "some", kernel.min_ranks));
+    }
+    partial
+}

@@ -1,0 +1,42 @@
+//! What a kernel is: a card, a metric and a way to start it on a communicator.
+
+use comm::{Comm, Refusal};
+use record::{Metric, Payload, Verdict};
+use spec::{Card, Params, Work};
+
+/// One entry of the table of kernels.
+pub struct Kernel {
+    /// Name, one line, source, parameters.
+    pub card: Card,
+    /// What its samples are.
+    pub metric: Metric,
+    /// Fewer ranks than this in a communicator make no sense.
+    pub min_ranks: usize,
+    /// Makes one rank's part of it.
+    pub start: Start,
+}
+
+/// Starts a kernel on one rank. Collective over the communicator.
+pub type Start = for<'c> fn(Setup<'c>) -> Result<Box<dyn Pattern + 'c>, Refusal>;
+
+/// What a kernel is started with.
+pub struct Setup<'c> {
+    /// The ranks that run it together.
+    pub comm: &'c dyn Comm,
+    /// Every parameter of its card, checked.
+    pub params: &'c Params,
+    /// All that is random derives from it; the same on all ranks of the communicator.
+    pub seed: u64,
+    /// Whether messages carry data that is checked.
+    pub payload: Payload,
+}
+
+/// One rank's part of a running kernel. It does not time, print or compute rates: it says what one step did.
+pub trait Pattern {
+    /// Untimed preparation of a block: a new ring, fresh data. Every rank of the communicator calls it with the same number.
+    fn arrange(&mut self, round: u64);
+    /// One step. `None`: this rank takes part but has nothing to measure (the root of an incast).
+    fn step(&mut self) -> Option<Work>;
+    /// Untimed check of what the last step of a block received.
+    fn verify(&mut self) -> Verdict;
+}

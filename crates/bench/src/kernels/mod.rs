@@ -1,0 +1,34 @@
+//! The table of kernels. To add one: a file here with its card, and a line in [`KERNELS`].
+
+mod allreduce;
+mod alltoall;
+mod incast;
+mod null;
+mod ring;
+mod rma_ring;
+
+use crate::kernel::Kernel;
+use spec::near::unknown;
+
+/// Every kernel, in the order of `tailback list` and of the documentation.
+pub const KERNELS: &[Kernel] = &[
+    ring::LATENCY,
+    rma_ring::GET_LATENCY,
+    ring::BANDWIDTH,
+    rma_ring::PUT_BANDWIDTH,
+    ring::BANDWIDTH_SYNC,
+    allreduce::ALLREDUCE,
+    alltoall::ALLTOALL,
+    alltoall::PAIRWISE,
+    incast::P2P_INCAST,
+    incast::PUT_INCAST,
+    incast::GET_BCAST,
+    incast::P2P_BCAST,
+    null::NULL,
+];
+
+/// The kernel of this name, or what to say when there is none.
+pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
+    let found = KERNELS.iter().find(|k| k.card.name == name);
+    found.ok_or_else(|| unknown("kernel", name, KERNELS.iter().map(|k| k.card.name)))
+}

@@ -1,0 +1,35 @@
+//! A kernel that does nothing: what it measures is the harness.
+
+use crate::kernel::{Kernel, Pattern, Setup};
+use comm::Refusal;
+use record::{Metric, Verdict};
+use spec::{Card, Work};
+
+/// The harness itself.
+pub const NULL: Kernel = Kernel {
+    card: Card {
+        name: "null",
+        about: "Does nothing: measures the cost of the harness itself",
+        source: "Tailback",
+        params: &[],
+    },
+    metric: Metric::Latency,
+    min_ranks: 1,
+    start,
+};
+
+struct Null;
+
+fn start(_: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    Ok(Box::new(Null))
+}
+
+impl Pattern for Null {
+    fn arrange(&mut self, _: u64) {}
+    fn step(&mut self) -> Option<Work> {
+        Some(Work::messages(1, 0))
+    }
+    fn verify(&mut self) -> Verdict {
+        Verdict::Right { checked: 0 }
+    }
+}

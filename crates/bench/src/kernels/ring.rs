@@ -1,0 +1,173 @@
+//! Rings: every rank exchanges with its two neighbours in a random or natural order of the ranks.
+//!
+//! The latency is half the time of a simultaneous exchange with two neighbours, as GPCNeT defines it; it is not a ping-pong.
+//! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
+
+use crate::kernel::{Kernel, Pattern, Setup};
+use crate::payload::{Lanes, Stamp};
+use comm::{Comm, Op, Refusal, Tag};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
+
+const ORDER: Param = Param {
+    name: "order",
+    about: "order of the ranks in the ring",
+    kind: Kind::Choice(&["random", "natural"]),
+    default: "random",
+};
+const fn size(default: &'static str) -> Param {
+    Param { name: "size", about: "message size", kind: Kind::Size, default }
+}
+const fn window(default: &'static str) -> Param {
+    Param { name: "window", about: "messages in flight to each neighbour", kind: Kind::Count, default }
+}
+
+/// GPCNeT's "RR Two-sided Lat".
+pub const LATENCY: Kernel = Kernel {
+    card: Card {
+        name: "p2p-lat",
+        about: "Latency of 8-byte exchanges with both neighbours of a random ring",
+        source: "GPCNeT §3.1.1",
+        params: &[size("8"), window("1"), ORDER],
+    },
+    metric: Metric::Latency,
+    min_ranks: 2,
+    start: |setup| start(setup, false),
+};
+
+/// GPCNeT's "RR Two-sided BW" and, in natural order, "Nat Two-sided BW".
+pub const BANDWIDTH: Kernel = Kernel {
+    card: Card {
+        name: "p2p-bw",
+        about: "Bandwidth of windows of 128 KiB messages to both neighbours of a ring",
+        source: "GPCNeT §3.1.1",
+        params: &[size("128KiB"), window("8"), ORDER],
+    },
+    metric: Metric::Bandwidth,
+    min_ranks: 2,
+    start: |setup| start(setup, false),
+};
+
+/// GPCNeT's "RR Two-sided BW+Sync".
+pub const BANDWIDTH_SYNC: Kernel = Kernel {
+    card: Card {
+        name: "p2p-bw-sync",
+        about: "Ring bandwidth with a barrier inside the timed step",
+        source: "GPCNeT §3.1.1",
+        params: &[size("128KiB"), window("8"), ORDER],
+    },
+    metric: Metric::Bandwidth,
+    min_ranks: 2,
+    start: |setup| start(setup, true),
+};
+
+/// Tags of messages that travel to the left and to the right: in a ring of two both neighbours are one rank.
+const LEFTWARD: Tag = 82;
+const RIGHTWARD: Tag = 81;
+
+/// This rank's neighbours in the ring of a round.
+pub(super) fn neighbours(comm: &dyn Comm, order: &str, seed: u64, round: u64) -> (usize, usize) {
+    let (me, n) = (comm.rank(), comm.size());
+    if order == "natural" {
+        return ((me + n - 1) % n, (me + 1) % n);
+    }
+    let ring = permutation(&mut Rng::new(seed, "ring", round), n);
+    let at = ring.iter().position(|r| *r as usize == me).expect("a ring holds every rank");
+    (ring[(at + n - 1) % n] as usize, ring[(at + 1) % n] as usize)
+}
+
+struct Ring<'c> {
+    comm: &'c dyn Comm,
+    order: String,
+    seed: u64,
+    window: usize,
+    sync: bool,
+    work: Work,
+    round: u64,
+    left: usize,
+    right: usize,
+    /// Lane 0 goes left, lane 1 goes right.
+    out: Lanes,
+    /// Lanes `2 i` come from the left, `2 i + 1` from the right.
+    into: Lanes,
+}
+
+fn start(setup: Setup<'_>, sync: bool) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let (size, window) = (setup.params.size("size"), setup.params.count("window").max(1) as usize);
+    let sent = 2 * window as u64;
+    Ok(Box::new(Ring {
+        comm: setup.comm,
+        order: setup.params.word("order").to_string(),
+        seed: setup.seed,
+        window,
+        sync,
+        work: Work::messages(sent, sent * size as u64),
+        round: 0,
+        left: 0,
+        right: 0,
+        out: Lanes::new(setup.payload, 2, size),
+        into: Lanes::new(setup.payload, 2 * window, size),
+    }))
+}
+
+impl Ring<'_> {
+    /// One message each way: no allocation on the path that measures latency.
+    fn exchange_one(&mut self) {
+        let (left, right, comm) = (self.left, self.right, self.comm);
+        let mut into = self.into.buffers();
+        let (from_left, from_right) = (into.next().expect("two lanes"), into.next().expect("two lanes"));
+        comm.exchange(&mut [
+            Op::Recv { from: left, tag: RIGHTWARD, into: from_left },
+            Op::Recv { from: right, tag: LEFTWARD, into: from_right },
+            Op::Send { to: left, tag: LEFTWARD, data: self.out.data(0) },
+            Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) },
+        ]);
+    }
+
+    fn exchange_window(&mut self) {
+        let (left, right, comm) = (self.left, self.right, self.comm);
+        let mut ops = Vec::with_capacity(4 * self.window);
+        let sides = [(left, RIGHTWARD), (right, LEFTWARD)].into_iter().cycle();
+        for ((from, tag), into) in sides.zip(self.into.buffers()).take(2 * self.window) {
+            ops.push(Op::Recv { from, tag, into });
+        }
+        for _ in 0..self.window {
+            ops.push(Op::Send { to: left, tag: LEFTWARD, data: self.out.data(0) });
+            ops.push(Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) });
+        }
+        comm.exchange(&mut ops);
+    }
+}
+
+impl Pattern for Ring<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        (self.left, self.right) = neighbours(self.comm, &self.order, self.seed, round);
+        let sender = self.comm.rank();
+        self.out.fill(0, Stamp { sender, round, lane: 0 });
+        self.out.fill(1, Stamp { sender, round, lane: 1 });
+        self.into.clear();
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        if self.window == 1 {
+            self.exchange_one()
+        } else {
+            self.exchange_window()
+        }
+        if self.sync {
+            self.comm.barrier();
+        }
+        Some(self.work)
+    }
+
+    fn verify(&mut self) -> Verdict {
+        let round = self.round;
+        let expected = |lane: usize| match lane % 2 {
+            0 => Stamp { sender: self.left, round, lane: 1 },
+            _ => Stamp { sender: self.right, round, lane: 0 },
+        };
+        let verdicts = (0..2 * self.window).map(|lane| self.into.check(lane, expected(lane)));
+        verdicts.reduce(Verdict::and).expect("a window has lanes")
+    }
+}

@@ -1,0 +1,45 @@
+//! The harness measured with itself: what a step costs when it does nothing.
+
+use super::{Request, Suite, SuiteError};
+use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// The suite.
+pub const HARNESS: Suite = Suite {
+    card: Card {
+        name: "harness",
+        about: "The cost of the harness itself: the null kernel on every rank",
+        source: "Tailback",
+        params: &[
+            Param { name: "steps", about: "timed steps of a block", kind: Kind::Count, default: "1000" },
+            Param { name: "rounds", about: "blocks", kind: Kind::Count, default: "1000" },
+        ],
+    },
+    plan,
+};
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    let stop = Stop {
+        warmup: 100,
+        steps: params.count("steps").min(u64::from(u32::MAX)) as u32,
+        arrangements: 1,
+        blocks: params.count("rounds"),
+        min_blocks: 0,
+        time_s: None,
+        precision: None,
+    };
+    let job = Job {
+        name: "null".into(),
+        kernel: "null".into(),
+        params: Params::new(),
+        role: Role::Measured,
+        members: Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None },
+        instances: Instances::Slot,
+        stop,
+    };
+    let phases = vec![Phase { name: "isolated/null".into(), jobs: vec![job] }];
+    let plan = Plan { suite: "harness".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}

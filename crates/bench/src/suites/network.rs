@@ -1,0 +1,55 @@
+//! GPCNeT's network test: eight kernels on all nodes, one after the other, without congestors.
+
+use super::gpcnet::{CUT, PRECISION, ROUNDS, TIME};
+use super::loops::Limits;
+use super::{Request, Suite, SuiteError};
+use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role};
+use spec::{Card, Params};
+
+/// The suite.
+pub const NETWORK: Suite = Suite {
+    card: Card {
+        name: "network",
+        about: "Ring latency and bandwidth, all-reduce and all-to-all on all nodes, without congestors",
+        source: "GPCNeT (Chunduri et al., SC '19), network_test",
+        params: &[TIME, ROUNDS, PRECISION, CUT],
+    },
+    plan,
+};
+
+/// Job name, kernel and ring order, in the order of the original's table.
+const TESTS: [(&str, &str, &str); 8] = [
+    ("p2p-lat", "p2p-lat", ""),
+    ("get-lat", "get-lat", ""),
+    ("p2p-bw", "p2p-bw", ""),
+    ("put-bw", "put-bw", ""),
+    ("p2p-bw-sync", "p2p-bw-sync", ""),
+    ("p2p-bw-nat", "p2p-bw", "natural"),
+    ("allreduce", "allreduce", ""),
+    ("alltoall", "alltoall", ""),
+];
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    if layout.nodes < 2 {
+        let say = "network needs at least 2 nodes (or ranks that count as nodes: --unit rank)";
+        return Err(SuiteError::TooSmall(say.into()));
+    }
+    let limits = Limits::read(params);
+    let phase = |(name, kernel, order): (&str, &str, &str)| {
+        let job = Job {
+            name: name.into(),
+            kernel: kernel.into(),
+            params: if order.is_empty() { Params::new() } else { Params::from([("order".into(), order.into())]) },
+            role: Role::Measured,
+            members: Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None },
+            instances: Instances::Slot,
+            stop: limits.canary(kernel, layout.nodes),
+        };
+        Phase { name: format!("isolated/{name}"), jobs: vec![job] }
+    };
+    let phases = TESTS.into_iter().map(phase).collect();
+    let plan = Plan { suite: "network".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}
