@@ -1,0 +1,87 @@
+//! How a job ends early: with a reason on stderr, on all ranks, never in a hang.
+
+use std::ffi::c_int;
+use std::io::Write;
+use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long MPI_Abort may take to end this process before the process ends itself; the launcher then ends the others.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is needed to end the job from anywhere.
+pub(crate) struct Running {
+    /// Names this process in messages: `rank 3 of 8 on n1`.
+    pub who: String,
+    /// MPI_Abort on the world.
+    pub end: Box<dyn Fn(c_int) + Send + Sync>,
+}
+
+static RUNNING: OnceLock<Running> = OnceLock::new();
+/// MPI is initialised and not finalised.
+static LIVE: AtomicBool = AtomicBool::new(false);
+/// Someone has begun to end the job.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// From now on panics and [`abort`] end the whole job. MPI starts once in a process, so this is called once.
+pub(crate) fn arm(running: Running) {
+    if RUNNING.set(running).is_err() {
+        return;
+    }
+    LIVE.store(true, Ordering::SeqCst);
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if LIVE.load(Ordering::SeqCst) {
+            abort(1, &describe(info));
+        }
+        previous(info);
+    }));
+}
+
+/// MPI is about to be finalised: MPI_Abort is no longer allowed.
+pub(crate) fn disarm() {
+    LIVE.store(false, Ordering::SeqCst);
+}
+
+/// Ends the job on all ranks: prints `reason` with this process's rank on stderr and calls MPI_Abort with `code`. Without a
+/// running MPI it ends this process. May be called from any thread, also while another is inside MPI: the libraries allow it
+/// in practice, and if one does not return, the process ends itself after a few seconds, and with it the job.
+pub fn abort(code: i32, reason: &str) -> ! {
+    if ENDING.swap(true, Ordering::SeqCst) {
+        // Another thread is ending the process, or MPI_Abort itself panicked: there is nothing left to say or do here.
+        #[expect(clippy::disallowed_methods, reason = "real time is meant: the process ends during this sleep")]
+        std::thread::sleep(2 * PATIENCE);
+        std::process::abort();
+    }
+    let running = RUNNING.get().filter(|_| LIVE.load(Ordering::SeqCst));
+    let who = running.map_or(String::new(), |running| format!("{}: ", running.who));
+    // One write, so that the lines of several ranks do not mix; a closed stderr must not keep the job alive.
+    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}\n").as_bytes());
+    let _ = std::io::stdout().flush();
+    if let Some(running) = running {
+        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
+        let watchdog = std::thread::Builder::new().spawn(|| {
+            std::thread::sleep(PATIENCE);
+            std::process::abort();
+        });
+        // Without threads to spare there is no watchdog, and MPI_Abort is trusted.
+        drop(watchdog);
+        (running.end)(code);
+    }
+    std::process::exit(code)
+}
+
+/// A panic in words.
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    let payload = info.payload();
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    match info.location() {
+        Some(place) => format!("panic: {message} ({place})"),
+        None => format!("panic: {message}"),
+    }
+}

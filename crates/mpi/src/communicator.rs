@@ -1,0 +1,433 @@
+//! [`Comm`] over MPI: messages, and the library's own collectives.
+//!
+//! A receive is posted with exactly the length that is expected. A longer message is an error of MPI's (truncation); a
+//! shorter one is found by its status. Both end the job.
+
+use crate::abi::{Abi, UNDEFINED};
+use crate::abort::abort;
+use crate::context::Context;
+use crate::pending::{Sum, Transfers};
+use crate::scratch::{Need, Scratch, region};
+use crate::window::{Memory, allocate};
+use comm::{Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Vector, Window};
+use spec::{Time, Work};
+use std::ffi::c_int;
+
+/// A communicator of the library's.
+pub(crate) struct Communicator<'c, A: Abi> {
+    pub context: &'c Context<A>,
+    pub handle: A::H,
+    rank: usize,
+    size: usize,
+    /// Whether it was made by a split and must be freed; the world is the library's.
+    owned: bool,
+}
+
+/// Whether both fit into C integers.
+#[inline]
+fn fits(a: usize, b: usize) -> bool {
+    (a | b) <= c_int::MAX as usize
+}
+
+/// Calls a function with its count as a C integer, or its variant with 64-bit counts, or ends the job because there is none.
+macro_rules! counted {
+    ($context:expr, $count:expr, $call:ident, $large:ident, $name:literal, |$n:ident| ($($argument:expr),*)) => {{
+        let api = $context.api;
+        if $count <= c_int::MAX as usize {
+            let $n = $count as c_int;
+            // SAFETY: the callers pass buffers of so many elements and handles of this library.
+            unsafe { (api.$call)($($argument),*) }
+        } else if let Some(large) = api.$large {
+            let $n = $count as $crate::table::Count;
+            // SAFETY: as above.
+            unsafe { large($($argument),*) }
+        } else {
+            $context.too_long($name, $count)
+        }
+    }};
+}
+
+impl<'c, A: Abi> Communicator<'c, A> {
+    /// Wraps a communicator; an owned one is freed at the end.
+    pub fn new(context: &'c Context<A>, handle: A::H, owned: bool) -> Communicator<'c, A> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the handle is a communicator of this library.
+        let code = unsafe { (context.api.comm_rank)(handle, &mut rank) };
+        context.check(code, "MPI_Comm_rank", String::new);
+        // SAFETY: as above.
+        let code = unsafe { (context.api.comm_size)(handle, &mut size) };
+        context.check(code, "MPI_Comm_size", String::new);
+        Communicator { context, handle, rank: rank as usize, size: size as usize, owned }
+    }
+
+    /// Starts all operations. They must be waited for before the buffers in `ops` or the scratch memory are touched.
+    #[inline]
+    pub fn post(&self, ops: &mut [Op<'_>], scratch: &mut Scratch<A>) {
+        let api = self.context.api;
+        let (source, mut landing) = scratch.bytes(Need::of(ops));
+        let (requests, _) = scratch.requests(ops.len(), api.handles.request_null);
+        for (i, op) in ops.iter_mut().enumerate() {
+            // SAFETY: there is room for as many requests as operations.
+            let request = unsafe { requests.add(i) };
+            let code = match op {
+                Op::Send { to, tag, data } => {
+                    let (start, length) = match data {
+                        Data::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
+                        Data::Len(n) => (source, *n),
+                    };
+                    if fits(length, *to) {
+                        // SAFETY: `start` has `length` bytes that live and rest until the request is complete.
+                        unsafe {
+                            (api.isend)(
+                                start.cast(),
+                                length as c_int,
+                                api.handles.byte,
+                                *to as c_int,
+                                c_int::from(*tag),
+                                self.handle,
+                                request,
+                            )
+                        }
+                    } else {
+                        self.send_long(start, length, *to, *tag, request)
+                    }
+                }
+                Op::Recv { from, tag, into } => {
+                    let (start, length) = match into {
+                        Buffer::Bytes(bytes) => (bytes.as_mut_ptr(), bytes.len()),
+                        Buffer::Len(n) => {
+                            let start = landing;
+                            // SAFETY: the scratch memory has room for the regions of all receives.
+                            landing = unsafe { landing.add(region(*n)) };
+                            (start, *n)
+                        }
+                    };
+                    if fits(length, *from) {
+                        // SAFETY: `start` has room for `length` bytes that nobody else touches until it is complete.
+                        unsafe {
+                            (api.irecv)(
+                                start.cast(),
+                                length as c_int,
+                                api.handles.byte,
+                                *from as c_int,
+                                c_int::from(*tag),
+                                self.handle,
+                                request,
+                            )
+                        }
+                    } else {
+                        self.recv_long(start, length, *from, *tag, request)
+                    }
+                }
+            };
+            if code != 0 {
+                self.refuse(op, code);
+            }
+        }
+    }
+
+    /// A send whose length or destination does not fit into a C integer.
+    #[cold]
+    #[inline(never)]
+    fn send_long(&self, start: *const u8, length: usize, to: Rank, tag: u16, request: *mut A::H) -> c_int {
+        let byte = self.context.api.handles.byte;
+        let (to, tag) = (peer(to), c_int::from(tag));
+        counted!(self.context, length, isend, isend_c, "MPI_Isend", |n| (
+            start.cast(),
+            n,
+            byte,
+            to,
+            tag,
+            self.handle,
+            request
+        ))
+    }
+
+    /// A receive whose length or source does not fit into a C integer.
+    #[cold]
+    #[inline(never)]
+    fn recv_long(&self, start: *mut u8, length: usize, from: Rank, tag: u16, request: *mut A::H) -> c_int {
+        let byte = self.context.api.handles.byte;
+        let (from, tag) = (peer(from), c_int::from(tag));
+        counted!(self.context, length, irecv, irecv_c, "MPI_Irecv", |n| (
+            start.cast(),
+            n,
+            byte,
+            from,
+            tag,
+            self.handle,
+            request
+        ))
+    }
+
+    /// Waits for all operations that were posted with this scratch memory.
+    #[inline]
+    pub fn finish(&self, ops: &[Op<'_>], scratch: &mut Scratch<A>) {
+        let api = self.context.api;
+        let (requests, statuses) = scratch.requests(ops.len(), api.handles.request_null);
+        // SAFETY: `post` has filled so many requests, and there is room for as many statuses.
+        let code = unsafe { (api.waitall)(ops.len() as c_int, requests, statuses) };
+        if code != 0 {
+            self.report(ops, scratch, code, "MPI_Waitall");
+        }
+        self.check_lengths(ops, scratch);
+    }
+
+    /// Ends the job if a message was shorter than its receive.
+    #[inline]
+    pub fn check_lengths(&self, ops: &[Op<'_>], scratch: &Scratch<A>) {
+        for (i, op) in ops.iter().enumerate() {
+            if let Op::Recv { into, .. } = op {
+                let length = self.received(scratch.status(i), into.len());
+                if length != into.len() {
+                    abort(1, &format!("MPI_Waitall: {}: the message has {length} bytes", describe(op)));
+                }
+            }
+        }
+    }
+
+    /// How many bytes a completed receive has got.
+    #[inline]
+    fn received(&self, status: &A::Status, expected: usize) -> usize {
+        let api = self.context.api;
+        if expected <= c_int::MAX as usize {
+            let mut count = 0;
+            // SAFETY: the status was filled by the completion of a receive.
+            let code = unsafe { (api.get_count)(status, api.handles.byte, &mut count) };
+            self.context.check(code, "MPI_Get_count", String::new);
+            return count as usize;
+        }
+        // Longer receives are posted only where there are 64-bit counts.
+        let Some(get_count) = api.get_count_c else { return expected };
+        let mut count = 0;
+        // SAFETY: as above.
+        let code = unsafe { get_count(status, api.handles.byte, &mut count) };
+        self.context.check(code, "MPI_Get_count_c", String::new);
+        count as usize
+    }
+
+    /// Ends the job because an operation could not be started.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, op: &Op<'_>, code: c_int) -> ! {
+        let call = if matches!(op, Op::Send { .. }) { "MPI_Isend" } else { "MPI_Irecv" };
+        self.context.fail(code, call, describe(op))
+    }
+
+    /// Ends the job because an operation failed after its start; names the operation if the library does.
+    #[cold]
+    #[inline(never)]
+    pub fn report(&self, ops: &[Op<'_>], scratch: &Scratch<A>, code: c_int, call: &str) -> ! {
+        let failed = ops.iter().enumerate().find_map(|(i, op)| {
+            let error = A::error_of(scratch.status(i));
+            // Libraries put MPI_ERR_PENDING beside the true error for operations that are not complete.
+            let true_error = error != 0 && !self.context.api.error_text(error).to_lowercase().contains("pending");
+            true_error.then_some((op, error))
+        });
+        match failed {
+            Some((op, error)) => self.context.fail(error, call, describe(op)),
+            None => self.context.fail(code, call, String::new()),
+        }
+    }
+
+    /// Scratch memory for operations that outlive the call.
+    pub fn take_scratch(&self) -> Scratch<A> {
+        self.context.pool.borrow_mut().pop().unwrap_or_else(Scratch::new)
+    }
+}
+
+/// Whether a collective has nothing to do. It must not be left to the library: the address of an empty slice is 1, which
+/// Open MPI takes for MPI_IN_PLACE and refuses.
+fn nothing(count: usize) -> bool {
+    count == 0
+}
+
+/// A rank as MPI takes it; one that is out of its range becomes one that MPI refuses.
+fn peer(rank: Rank) -> c_int {
+    c_int::try_from(rank).unwrap_or(c_int::MAX)
+}
+
+/// An operation in words.
+fn describe(op: &Op<'_>) -> String {
+    match op {
+        Op::Send { to, tag, data } => format!("({} bytes to rank {to}, tag {tag})", data.len()),
+        Op::Recv { from, tag, into } => format!("({} bytes from rank {from}, tag {tag})", into.len()),
+    }
+}
+
+impl<A: Abi> Comm for Communicator<'_, A> {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.size
+    }
+    fn node(&self) -> Node {
+        self.context.node
+    }
+    fn now(&self) -> Time {
+        self.context.now()
+    }
+
+    fn exchange(&self, ops: &mut [Op<'_>]) {
+        let mut scratch = self.context.scratch.borrow_mut();
+        self.post(ops, &mut scratch);
+        self.finish(ops, &mut scratch);
+    }
+
+    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
+        Box::new(Transfers::start(self, ops))
+    }
+
+    fn compute(&self, _: Work, f: &mut dyn FnMut()) {
+        f()
+    }
+    fn charge(&self, _: Work) -> bool {
+        false
+    }
+
+    fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
+        let api = self.context.api;
+        let color = match color.map(c_int::try_from) {
+            None => UNDEFINED,
+            Some(Ok(color)) => color,
+            Some(Err(_)) => panic!("color {} of a split is above {}", color.unwrap_or(0), c_int::MAX),
+        };
+        // MPI's keys are signed; this keeps the order over all of u32.
+        let key = (key ^ (1 << 31)).cast_signed();
+        let mut handle = api.handles.comm_null;
+        // SAFETY: this communicator is valid, and there is room for the new one.
+        let code = unsafe { (api.comm_split)(self.handle, color, key, &mut handle) };
+        self.context.check(code, "MPI_Comm_split", String::new);
+        if handle == api.handles.comm_null {
+            return None;
+        }
+        Some(Box::new(Communicator::new(self.context, handle, true)))
+    }
+
+    fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
+        let memory: Memory<'_, A> = allocate(self, len)?;
+        Ok(Box::new(memory))
+    }
+
+    fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
+        Box::new(Sum::start(self, x))
+    }
+
+    fn barrier(&self) {
+        // SAFETY: the communicator is valid.
+        let code = unsafe { (self.context.api.barrier)(self.handle) };
+        self.context.check(code, "MPI_Barrier", String::new);
+    }
+
+    fn allreduce(&self, values: Vector<'_>, how: Reduce) {
+        let handles = &self.context.api.handles;
+        let op = match how {
+            Reduce::Sum => handles.sum,
+            Reduce::Min => handles.min,
+            Reduce::Max => handles.max,
+        };
+        let mut scratch = self.context.scratch.borrow_mut();
+        let (start, count) = match values {
+            Vector::Values(values) => (values.as_mut_ptr(), values.len()),
+            Vector::Len(n) => (scratch.bytes(Need { source: 0, landing: n * size_of::<f64>() }).1.cast(), n),
+        };
+        if nothing(count) {
+            return;
+        }
+        let code = counted!(self.context, count, allreduce, allreduce_c, "MPI_Allreduce", |n| (
+            A::IN_PLACE,
+            start.cast(),
+            n,
+            handles.double,
+            op,
+            self.handle
+        ));
+        self.context.check(code, "MPI_Allreduce", || format!("({count} values)"));
+    }
+
+    fn alltoall(&self, send: Data<'_>, recv: Buffer<'_>) {
+        let byte = self.context.api.handles.byte;
+        let (out, room) = (send.len(), recv.len());
+        assert!(
+            out == room && out % self.size == 0,
+            "all-to-all of {out} bytes into {room}: both must be {} equal blocks",
+            self.size
+        );
+        let block = out / self.size;
+        if nothing(block) {
+            return;
+        }
+        let mut scratch = self.context.scratch.borrow_mut();
+        let need = |values: bool| if values { 0 } else { out };
+        let (source, landing) = scratch.bytes(Need {
+            source: need(matches!(send, Data::Bytes(_))),
+            landing: need(matches!(recv, Buffer::Bytes(_))),
+        });
+        let from = if let Data::Bytes(bytes) = send { bytes.as_ptr() } else { source };
+        let into = if let Buffer::Bytes(bytes) = recv { bytes.as_mut_ptr() } else { landing };
+        let code = counted!(self.context, block, alltoall, alltoall_c, "MPI_Alltoall", |n| (
+            from.cast(),
+            n,
+            byte,
+            into.cast(),
+            n,
+            byte,
+            self.handle
+        ));
+        self.context.check(code, "MPI_Alltoall", || format!("({block} bytes a block)"));
+    }
+
+    fn bcast(&self, root: Rank, buffer: Buffer<'_>) {
+        let byte = self.context.api.handles.byte;
+        let count = buffer.len();
+        if nothing(count) {
+            return;
+        }
+        let mut scratch = self.context.scratch.borrow_mut();
+        let start = match buffer {
+            Buffer::Bytes(bytes) => bytes.as_mut_ptr(),
+            Buffer::Len(n) => scratch.bytes(Need { source: 0, landing: n }).1,
+        };
+        let root = peer(root);
+        let code =
+            counted!(self.context, count, bcast, bcast_c, "MPI_Bcast", |n| (start.cast(), n, byte, root, self.handle));
+        self.context.check(code, "MPI_Bcast", || format!("({count} bytes from rank {root})"));
+    }
+
+    fn gather(&self, root: Rank, mine: &[u8], all: &mut [u8]) {
+        let byte = self.context.api.handles.byte;
+        let block = mine.len();
+        assert!(
+            self.rank != root || all.len() == block * self.size,
+            "gather of {block} bytes from each of {} ranks into {} bytes",
+            self.size,
+            all.len()
+        );
+        if nothing(block) {
+            return;
+        }
+        let root = peer(root);
+        let code = counted!(self.context, block, gather, gather_c, "MPI_Gather", |n| (
+            mine.as_ptr().cast(),
+            n,
+            byte,
+            all.as_mut_ptr().cast(),
+            n,
+            byte,
+            root,
+            self.handle
+        ));
+        self.context.check(code, "MPI_Gather", || format!("({block} bytes to rank {root})"));
+    }
+}
+
+impl<A: Abi> Drop for Communicator<'_, A> {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: it was made by a split, and nothing borrows it any more.
+            let code = unsafe { (self.context.api.comm_free)(&mut self.handle) };
+            self.context.check(code, "MPI_Comm_free", String::new);
+        }
+    }
+}
