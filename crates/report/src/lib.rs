@@ -1,1 +1,11 @@
-//! Placeholder.
+//! Views of run records and the formats that write them.
+//!
+//! A [`View`] holds every number a report shows, derived once from a record; formats only write it. Nothing here measures,
+//! communicates or reads a clock, so any record can be reported again at any time.
+
+pub mod formats;
+pub mod table;
+pub mod view;
+
+pub use formats::{FORMATS, Format, format};
+pub use view::{Outcome, View};

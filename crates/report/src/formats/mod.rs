@@ -1,0 +1,35 @@
+//! The table of formats. To add one: a file here and a line in [`FORMATS`].
+
+mod gpcnet;
+mod json;
+mod text;
+
+use crate::view::View;
+use spec::near::unknown;
+
+/// One way to write a view.
+pub struct Format {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Writes it.
+    pub write: fn(&View<'_>) -> Result<String, String>,
+}
+
+/// Every format, in the order of the help.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "text",
+        about: "tables for people, with FOM lines and a RESULT line for scripts",
+        write: text::write,
+    },
+    Format { name: "json", about: "the record itself", write: json::write },
+    Format { name: "gpcnet", about: "the tables of GPCNeT 1.3, to the letter", write: gpcnet::write },
+];
+
+/// The format of this name, or what to say when there is none.
+pub fn format(name: &str) -> Result<&'static Format, String> {
+    let found = FORMATS.iter().find(|f| f.name == name);
+    found.ok_or_else(|| unknown("format", name, FORMATS.iter().map(|f| f.name)))
+}

@@ -1,0 +1,125 @@
+//! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
+
+use crate::table::{Table, digits, known};
+use crate::view::{Canary, Known, View, mean, quantile};
+use record::{JobRecord, Role};
+use std::fmt::Write;
+
+pub(super) fn write(view: &View<'_>) -> Result<String, String> {
+    let mut out = String::new();
+    heading(&mut out, view);
+    let gpcnet = view.canaries.iter().any(|c| c.loaded.is_some());
+    if gpcnet {
+        impacts(&mut out, view);
+        congestors(&mut out, view);
+    } else {
+        measured(&mut out, view);
+    }
+    let warnings = view.warnings();
+    if !warnings.is_empty() {
+        out.push_str("\nRead this first:\n");
+        warnings.iter().for_each(|w| out.push_str(&format!("  ! {w}\n")));
+    }
+    out.push('\n');
+    merits(&mut out, view);
+    let _ = writeln!(out, "RESULT: {}", view.outcome().word());
+    Ok(out)
+}
+
+fn heading(out: &mut String, view: &View<'_>) {
+    let record = view.record;
+    let _ = writeln!(out, "Tailback {}: {} on {}", record.tailback, record.plan.suite, view.machine());
+    let _ = writeln!(out, "{}, seed {}", view.layout(), record.plan.seed);
+    if let Some(canary) = view.canaries.first().filter(|c| !c.congestors.is_empty()) {
+        let shares: Vec<String> =
+            canary.congestors.iter().map(|c| format!("{} {}", c.name, view.nodes_of(&c.name).unwrap_or(0))).collect();
+        let nodes = view.nodes_of(canary.name).unwrap_or(0);
+        let _ = writeln!(out, "Canaries on {nodes} nodes; congestors on {}", shares.join(", "));
+    }
+    out.push('\n');
+}
+
+/// Values of one canary in its unit.
+fn cells(job: &JobRecord) -> [String; 2] {
+    let (scale, _) = job.metric.shown();
+    [known(mean(job), scale), known(quantile(job, 0.99), scale)]
+}
+
+fn factor(x: Known) -> String {
+    match x.interval {
+        Some(_) => known(x, 1.0).replacen(' ', "x ", 1),
+        None => digits(x.value) + "x",
+    }
+}
+
+fn impacts(out: &mut String, view: &View<'_>) {
+    let header =
+        ["Canary", "Unit", "alone: avg", "alone: 99%", "loaded: avg", "loaded: 99%", "impact: avg", "impact: 99%"];
+    let mut table = Table::new(&header);
+    for canary in &view.canaries {
+        let mut row = vec![canary.name.to_string(), canary.isolated.metric.shown().1.to_string()];
+        row.extend(cells(canary.isolated));
+        row.extend(canary.loaded.map(cells).unwrap_or_else(|| ["-".into(), "-".into()]));
+        let impact = canary.impact();
+        row.extend(impact.map_or(["-".to_string(), "-".to_string()], |i| [factor(i.average), factor(i.tail)]));
+        table.row(row);
+    }
+    table.write(out);
+    out.push_str("\n  Impact is how many times worse a canary is under load: 1 is no harm. 99% is what 99 of 100 samples are no worse than.\n");
+    out.push_str("  ± is the 95% confidence interval, from the spread between batches of blocks.\n");
+}
+
+fn congestors(out: &mut String, view: &View<'_>) {
+    let mut table = Table::new(&["Congestor", "during", "MiB/s/rank", "GB/s in all"]);
+    for canary in &view.canaries {
+        for job in &canary.congestors {
+            let (scale, _) = job.metric.shown();
+            let rate = job.bytes as f64 / job.elapsed_s.max(f64::MIN_POSITIVE) * 1e-9;
+            let average =
+                if job.metric == record::Metric::Bandwidth { digits(job.summary.mean * scale) } else { "-".into() };
+            table.row([job.name.clone(), canary.name.to_string(), average, digits(rate)]);
+        }
+    }
+    out.push('\n');
+    table.write(out);
+}
+
+fn measured(out: &mut String, view: &View<'_>) {
+    let mut table = Table::new(&["Test", "Unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
+    for phase in &view.record.phases {
+        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured) {
+            let (scale, unit) = job.metric.shown();
+            let at = |q| known(quantile(job, q), scale);
+            let worst = digits(job.summary.worst * scale);
+            let samples = job.summary.samples.to_string();
+            let [average, tail] = cells(job);
+            table.row([job.name.clone(), unit.to_string(), average, at(0.5), tail, at(0.999), worst, samples]);
+        }
+    }
+    table.write(out);
+}
+
+/// `FOM name value unit`, one per line: stable names, plain numbers.
+fn merits(out: &mut String, view: &View<'_>) {
+    let mut line = |name: String, value: f64, unit: &str| {
+        if value.is_finite() {
+            let _ = writeln!(out, "FOM {name} {value:.6} {unit}");
+        }
+    };
+    let suite = &view.record.plan.suite;
+    for canary in &view.canaries {
+        let Canary { name, isolated, loaded, .. } = canary;
+        for (phase, job) in [("isolated", Some(*isolated)), ("loaded", *loaded)] {
+            let Some(job) = job.filter(|j| j.summary.samples > 0) else { continue };
+            let (scale, unit) = job.metric.shown();
+            line(format!("{suite}.{name}.{phase}.avg"), job.summary.mean * scale, unit);
+            for (label, q) in [("p99", 0.99), ("p99.9", 0.999)] {
+                line(format!("{suite}.{name}.{phase}.{label}"), quantile(job, q).value * scale, unit);
+            }
+        }
+        if let Some(impact) = canary.impact() {
+            line(format!("{suite}.{name}.impact"), impact.average.value, "x");
+            line(format!("{suite}.{name}.impact99"), impact.tail.value, "x");
+        }
+    }
+}

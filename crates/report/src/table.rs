@@ -1,0 +1,92 @@
+//! Plain text tables: a header, a rule, aligned columns.
+
+/// A table under construction.
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// With these column names. The first column is aligned left, the others right.
+    pub fn new(header: &[&str]) -> Table {
+        Table { rows: vec![header.iter().map(|h| h.to_string()).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes it, indented by two.
+    pub fn write(&self, out: &mut String) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (i, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).enumerate().map(|(c, (cell, &w))| match c {
+                0 => format!("{cell:<w$}"),
+                _ => format!("{cell:>w$}"),
+            });
+            out.push_str(&format!("  {}", cells.collect::<Vec<_>>().join("  ")));
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            if i == 0 {
+                out.push_str(&format!("  {}\n", "-".repeat(widths.iter().sum::<usize>() + 2 * (columns - 1))));
+            }
+        }
+    }
+}
+
+/// Three significant digits, never an exponent for what people read.
+pub fn digits(x: f64) -> String {
+    match x.abs() {
+        _ if !x.is_finite() => "-".into(),
+        a if a >= 99.95 => format!("{x:.0}"),
+        a if a >= 9.995 => format!("{x:.1}"),
+        a if a >= 0.0995 => format!("{x:.2}"),
+        0.0 => "0".into(),
+        a => format!("{x:.*}", (1.0 - a.log10().floor()) as usize),
+    }
+}
+
+/// A value and how well it is known: `1.83 ±2%`.
+pub fn known(x: crate::view::Known, scale: f64) -> String {
+    match x.interval.map(|i| i.relative(x.value)) {
+        Some(r) if r.is_finite() => format!("{} ±{}%", digits(x.value * scale), share(r)),
+        _ => digits(x.value * scale),
+    }
+}
+
+fn share(r: f64) -> String {
+    let percent = 100.0 * r;
+    if percent < 0.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        for (x, text) in [
+            (1234.5, "1234"),
+            (99.96, "100"),
+            (12.34, "12.3"),
+            (1.8349, "1.83"),
+            (0.01234, "0.012"),
+            (0.0, "0"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(digits(x), text);
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(&["name", "value"]);
+        table.row(["a".to_string(), "1".to_string()]);
+        let mut text = String::new();
+        table.write(&mut text);
+        assert_eq!(text, "  name  value\n  -----------\n  a         1\n");
+    }
+}

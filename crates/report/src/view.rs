@@ -1,0 +1,208 @@
+//! Every number that a report shows, derived once.
+
+use record::{Instances, Interval, JobRecord, MachineRecord, Members, Metric, Role, RunRecord, Status, Verdict};
+
+/// What a run means in one word, and the exit code that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything ran and all data were right.
+    Pass,
+    /// Wrong data were seen.
+    Fail,
+    /// Something planned is missing.
+    Incomplete,
+}
+
+impl Outcome {
+    /// The word on the last line of every report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Pass => "PASS",
+            Outcome::Fail => "FAIL",
+            Outcome::Incomplete => "INCOMPLETE",
+        }
+    }
+}
+
+/// A value with its 95 % interval, in base units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// The value.
+    pub value: f64,
+    /// How well it is known, if that can be said.
+    pub interval: Option<Interval>,
+}
+
+/// A canary in isolation and, if there was load, under it.
+#[derive(Clone, Debug)]
+pub struct Canary<'a> {
+    /// Its name in the plan.
+    pub name: &'a str,
+    /// Alone.
+    pub isolated: &'a JobRecord,
+    /// Under congestors.
+    pub loaded: Option<&'a JobRecord>,
+    /// The congestors of the loaded phase.
+    pub congestors: Vec<&'a JobRecord>,
+}
+
+/// How much worse a canary is under load: 1 is no harm. GPCNeT §3.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Impact {
+    /// Loaded average over isolated average.
+    pub average: Known,
+    /// Loaded 99 % over isolated 99 %, as GPCNeT's program prints.
+    pub tail: Known,
+    /// Loaded 99 % over isolated average, as the paper's Figure 11 shows.
+    pub tail_over_average: Known,
+}
+
+/// A record, seen.
+pub struct View<'a> {
+    /// What is seen.
+    pub record: &'a RunRecord,
+    /// Canaries in the order of the plan.
+    pub canaries: Vec<Canary<'a>>,
+}
+
+/// The value of a quantile with its interval.
+pub fn quantile(job: &JobRecord, q: f64) -> Known {
+    let found = job.summary.quantile(q);
+    found.map_or(Known { value: f64::NAN, interval: None }, |x| Known { value: x.value, interval: x.interval })
+}
+
+/// The mean with its interval.
+pub fn mean(job: &JobRecord) -> Known {
+    Known { value: job.summary.mean, interval: job.summary.mean_interval }
+}
+
+/// The interval of a ratio of two independent values, by adding relative half-widths in quadrature.
+fn ratio(metric: Metric, isolated: Known, loaded: Known) -> Known {
+    let value = metric.impact(isolated.value, loaded.value);
+    let interval = isolated.interval.zip(loaded.interval).map(|(i, l)| {
+        let spread = i.relative(isolated.value).hypot(l.relative(loaded.value)).min(1.0);
+        Interval { low: value * (1.0 - spread), high: value * (1.0 + spread) }
+    });
+    Known { value, interval }
+}
+
+impl<'a> Canary<'a> {
+    /// The congestion impact, if there was load and samples on both sides.
+    pub fn impact(&self) -> Option<Impact> {
+        let (isolated, loaded, metric) = (self.isolated, self.loaded?, self.isolated.metric);
+        if isolated.summary.samples == 0 || loaded.summary.samples == 0 {
+            return None;
+        }
+        Some(Impact {
+            average: ratio(metric, mean(isolated), mean(loaded)),
+            tail: ratio(metric, quantile(isolated, 0.99), quantile(loaded, 0.99)),
+            tail_over_average: ratio(metric, mean(isolated), quantile(loaded, 0.99)),
+        })
+    }
+}
+
+impl<'a> View<'a> {
+    /// Derives it.
+    pub fn new(record: &'a RunRecord) -> View<'a> {
+        let measured = |name: &str| {
+            let phase = record.phase(name)?;
+            phase.jobs.iter().find(|j| j.role == Role::Measured).map(|job| (phase, job))
+        };
+        let canary = |phase: &'a record::PhaseRecord| {
+            let name = phase.name.strip_prefix("isolated/")?;
+            let isolated = phase.jobs.iter().find(|j| j.role == Role::Measured)?;
+            let loaded = measured(&format!("loaded/{name}"));
+            let congestors = loaded.iter().flat_map(|(phase, _)| &phase.jobs).filter(|j| j.role == Role::Background);
+            Some(Canary { name, isolated, loaded: loaded.map(|(_, job)| job), congestors: congestors.collect() })
+        };
+        View { record, canaries: record.phases.iter().filter_map(canary).collect() }
+    }
+
+    /// What the run means.
+    pub fn outcome(&self) -> Outcome {
+        if self.record.has_wrong_data() {
+            return Outcome::Fail;
+        }
+        match self.record.status {
+            Status::Complete => Outcome::Pass,
+            Status::Incomplete { .. } => Outcome::Incomplete,
+        }
+    }
+
+    /// The machine in one line.
+    pub fn machine(&self) -> String {
+        match &self.record.machine {
+            MachineRecord::Simulated { name, facts, .. } => {
+                let topology = facts.get("topology").map(|t| format!(", {t}")).unwrap_or_default();
+                format!("{name} (simulated{topology})")
+            }
+            MachineRecord::Mpi { facts, host } => {
+                let library = facts.get("library").map_or("unknown MPI", |l| l.as_str());
+                format!("{library} ({})", host.cpu)
+            }
+            MachineRecord::Local { host } => format!("{} without MPI ({})", host.name, host.cpu),
+        }
+    }
+
+    /// Nodes and ranks in words.
+    pub fn layout(&self) -> String {
+        let l = &self.record.layout;
+        let per_node = match (l.min_ranks_per_node, l.max_ranks_per_node) {
+            (a, b) if a == b => format!("{a}"),
+            (a, b) => format!("{a} to {b}"),
+        };
+        format!("{} nodes x {per_node} ranks = {} ranks", l.nodes, l.ranks)
+    }
+
+    /// Nodes that a job of the plan uses, if they are a block.
+    pub fn nodes_of(&self, job: &str) -> Option<u32> {
+        let jobs = self.record.plan.phases.iter().flat_map(|p| &p.jobs);
+        jobs.filter(|j| j.name == job && j.instances == Instances::Slot).find_map(|j| match j.members {
+            Members::Block { nodes, .. } => Some(nodes),
+            Members::Places(_) => None,
+        })
+    }
+
+    /// Everything a reader must know before believing a number.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = self.record.warnings.clone();
+        if let Status::Incomplete { reason } = &self.record.status {
+            all.push(format!("incomplete: {reason}"));
+        }
+        for phase in &self.record.phases {
+            for job in &phase.jobs {
+                let at = format!("{} in {}", job.name, phase.name);
+                all.extend(job.skipped.iter().map(|why| format!("{at} was skipped: {why}")));
+                all.extend(job.notes.iter().map(|note| format!("{at}: {note}")));
+                if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
+                    all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// GPCNeT's title of a canary or congestor row, with its size.
+pub fn gpcnet_title(job: &JobRecord) -> String {
+    let size = job.params.get("size").and_then(|s| spec::parse_bytes(s).ok()).unwrap_or(0);
+    let natural = job.params.get("order").is_some_and(|o| o == "natural");
+    let name = match (job.kernel.as_str(), job.role) {
+        ("p2p-lat", _) => "RR Two-sided Lat",
+        ("get-lat", _) => "RR Get Lat",
+        ("p2p-bw", _) if natural => "Nat Two-sided BW",
+        ("p2p-bw", _) => "RR Two-sided BW",
+        ("put-bw", _) => "RR Put BW",
+        ("p2p-bw-sync", _) => "RR Two-sided BW+Sync",
+        ("allreduce", Role::Measured) => "Multiple Allreduce",
+        ("allreduce", Role::Background) => "Allreduce",
+        ("alltoall", _) => "Multiple Alltoall",
+        ("a2a", _) => "Alltoall",
+        ("p2p-incast", _) => "Two-sided Incast",
+        ("put-incast", _) => "Put Incast",
+        ("get-bcast", _) => "Get Bcast",
+        ("p2p-bcast", _) => "Two-sided Bcast",
+        (other, _) => other,
+    };
+    format!("{name} ({size} B)")
+}
