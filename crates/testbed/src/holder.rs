@@ -30,10 +30,16 @@ pub(crate) fn choose(asked: Option<Mode>) -> Result<Mode, Error> {
     Err(Error::Refused { reason: reasons.join("; ") })
 }
 
+/// Whether we are root of the machine or of a container with a `/run` of its own, not only of a user namespace.
+pub(crate) fn is_full_root() -> bool {
+    let writable = rustix::fs::access("/run", rustix::fs::Access::WRITE_OK).is_ok();
+    rustix::process::geteuid().is_root() && writable
+}
+
 /// Makes such namespaces for a moment.
 fn probe(mode: Mode) -> Result<(), String> {
     let argv = match mode {
-        Mode::Root if !rustix::process::geteuid().is_root() => return Err("not root".into()),
+        Mode::Root if !is_full_root() => return Err("not root, or /run cannot be written".into()),
         Mode::Root => words(&["unshare", "--net", "--mount", "--uts", "true"]),
         Mode::User => words(&["unshare", "--user", "--map-root-user", "--mount", "--net", "--uts", "true"]),
     };

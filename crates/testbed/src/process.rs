@@ -38,14 +38,14 @@ fn is_zombie(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
-/// All processes but this one.
+/// All living processes but this one. The dead keep their namespaces until their parent looks after them.
 fn all() -> impl Iterator<Item = u32> {
     let own = std::process::id();
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(move |&pid| pid != own)
+        .filter(move |&pid| pid != own && !is_zombie(pid))
 }
 
 /// Processes whose mark is `mark`, or begins with it if that ends with a slash.

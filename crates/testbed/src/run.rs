@@ -9,19 +9,19 @@ use crate::traffic::Traffic;
 use crate::{Error, clock};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 mod outcome;
+mod signals;
 pub use outcome::{Ended, Outcome, RunReport};
+use signals::Signals;
 
 /// How long the processes of a job may take to end by themselves, after the launcher ended or was asked to end.
 const GRACE: Duration = Duration::from_secs(3);
@@ -121,7 +121,7 @@ impl Store {
             crew.start(&state, task, run)?;
         }
         let stopped = crew.wait(run.timeout, &signals);
-        let ended = crew.finish();
+        let ended = crew.finish(stopped.is_none());
         let traffic = Traffic::read(&state)?.since(&before);
         let outcome = outcome::judge(stopped, &ended, launcher.as_ref(), nodes, run, &traffic);
         Ok(RunReport { outcome, ended, traffic, launcher, command_line })
@@ -195,37 +195,6 @@ fn mpi_task(state: &State, run: &RunSpec, nodes: usize, mpi: &Launcher, place: &
 fn plain_tasks(state: &State, run: &RunSpec, nodes: usize) -> Result<Vec<Task>, Error> {
     let task = |i| Task { node: state.spec.node_name(i), argv: run.command.clone(), env: run.env.clone() };
     Ok((1..=nodes).map(task).collect())
-}
-
-/// Signals that came while a run was going on.
-struct Signals {
-    came: BTreeMap<i32, Arc<AtomicUsize>>,
-    ids: Vec<signal_hook::SigId>,
-}
-
-impl Signals {
-    fn catch() -> Result<Signals, Error> {
-        let mut signals = Signals { came: BTreeMap::new(), ids: Vec::new() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let came = Arc::new(AtomicUsize::new(0));
-            let id = signal_hook::flag::register_usize(signal, came.clone(), 1)
-                .map_err(|source| Error::Io { what: format!("catching signal {signal}"), source })?;
-            signals.came.insert(signal, came);
-            signals.ids.push(id);
-        }
-        Ok(signals)
-    }
-    fn any(&self) -> Option<i32> {
-        self.came.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for id in self.ids.drain(..) {
-            signal_hook::low_level::unregister(id);
-        }
-    }
 }
 
 /// Why a run was stopped from outside.
@@ -317,9 +286,9 @@ impl Crew {
         }
     }
 
-    /// Lets daemons end by themselves for a while, ends what is left, and collects what was printed.
-    fn finish(mut self) -> Vec<Ended> {
-        let deadline = clock::now() + GRACE;
+    /// Ends what is left, and collects what was printed. After a good end daemons may end by themselves for a while.
+    fn finish(mut self, patient: bool) -> Vec<Ended> {
+        let deadline = clock::now() + if patient { GRACE } else { Duration::ZERO };
         while clock::now() < deadline && !process::marked(&self.mark).is_empty() {
             clock::pause();
         }

@@ -188,13 +188,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// The user's own: `/run/tailback` for root, else `$XDG_RUNTIME_DIR/tailback`, else a directory of the user's own in the
+    /// The user's own: `/run/tailback` for root (where `/run` can be written), else `$XDG_RUNTIME_DIR/tailback`, else a directory of the user's own in the
     /// directory for temporary files.
     pub fn standard() -> Store {
         let user = rustix::process::geteuid();
         let session =
             std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute() && dir.is_dir());
-        let dir = match (user.is_root(), session) {
+        let dir = match (crate::holder::is_full_root(), session) {
             (true, _) => PathBuf::from("/run/tailback"),
             (false, Some(session)) => session.join("tailback"),
             (false, None) => std::env::temp_dir().join(format!("tailback-{}", user.as_raw())),
@@ -204,7 +204,8 @@ impl Store {
 
     /// In a directory of the caller's choice.
     pub fn at(dir: &Path) -> Store {
-        Store { dir: dir.into() }
+        // Commands see it from other working directories.
+        Store { dir: std::path::absolute(dir).unwrap_or_else(|_| dir.into()) }
     }
 
     /// The directory of a testbed.
