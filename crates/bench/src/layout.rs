@@ -34,6 +34,13 @@ impl Seat {
         Seat { node, slot, layout }
     }
 
+    /// Where the ranks themselves count as nodes: on a single host there is nobody else to talk to.
+    pub fn each_rank_a_node(world: &dyn Comm) -> Seat {
+        let ranks = world.size() as u32;
+        let layout = Layout { nodes: ranks, ranks, min_ranks_per_node: 1, max_ranks_per_node: 1 };
+        Seat { node: world.rank() as u32, slot: 0, layout }
+    }
+
     /// Its place in a plan's node order.
     pub fn place(&self, order: NodeOrder, seed: u64) -> Place {
         let node = match order {

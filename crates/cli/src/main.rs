@@ -1,2 +1,36 @@
-//! Placeholder.
-fn main() {}
+//! `tailback`: measure, model and predict congestion in HPC networks.
+
+mod args;
+mod commands;
+mod exit;
+mod host;
+mod machine;
+mod output;
+mod progress;
+mod signals;
+
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let argv: Vec<_> = std::env::args_os().collect();
+    // An MPI launcher of the emulated cluster calls this program to start processes on a node.
+    if testbed::called_as_agent(argv.first().map(|a| a.as_os_str())) {
+        return commands::testbed::agent(&argv);
+    }
+    let matches = match args::command().try_get_matches_from(&argv) {
+        Ok(matches) => matches,
+        Err(error) => return args::explain(&error),
+    };
+    let result = match matches.subcommand() {
+        Some(("run", matches)) => commands::run::run(matches),
+        Some(("list", matches)) => commands::list::list(matches),
+        Some(("report", matches)) => commands::report::report(matches),
+        Some(("doctor", matches)) => commands::doctor::doctor(matches),
+        Some(("testbed", matches)) => commands::testbed::testbed(matches),
+        Some(("generate", matches)) => commands::generate::generate(matches),
+        Some((other, _)) => unreachable!("`{other}` is not in the table of commands"),
+        None => output::print(args::WELCOME).map(|()| Exit::Good),
+    };
+    exit::end(result)
+}

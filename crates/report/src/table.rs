@@ -19,13 +19,22 @@ impl Table {
 
     /// Writes it, indented by two.
     pub fn write(&self, out: &mut String) {
+        self.write_aligned(out, 1);
+    }
+
+    /// Writes it with every column aligned left.
+    pub fn write_left(&self, out: &mut String) {
+        self.write_aligned(out, usize::MAX);
+    }
+
+    fn write_aligned(&self, out: &mut String, left: usize) {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for (i, row) in self.rows.iter().enumerate() {
-            let cells = row.iter().zip(&widths).enumerate().map(|(c, (cell, &w))| match c {
-                0 => format!("{cell:<w$}"),
-                _ => format!("{cell:>w$}"),
+            let cells = row.iter().zip(&widths).enumerate().map(|(c, (cell, &w))| match c < left {
+                true => format!("{cell:<w$}"),
+                false => format!("{cell:>w$}"),
             });
             out.push_str(&format!("  {}", cells.collect::<Vec<_>>().join("  ")));
             out.truncate(out.trim_end().len());

@@ -1,0 +1,190 @@
+//! The command line. Suites and their parameters come from their cards, so help, completions and man pages do too.
+
+use crate::exit::Exit;
+use bench::SUITES;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What `tailback` alone prints.
+pub const WELCOME: &str = "\
+tailback: measure, model and predict congestion in HPC networks
+
+  tailback run gpcnet             canaries alone and under congestors; without MPI, on the built-in simulated network
+  mpirun -n 64 tailback run gpcnet  the same on a real machine, under any MPI
+  tailback list                   suites, kernels, machines and formats
+  tailback report RUN.json        show a recorded run again
+  tailback doctor                 what this machine has and what is missing
+  tailback testbed up 10          an emulated cluster on this machine, for trials
+  tailback help                   everything else
+";
+
+/// The whole command line.
+pub fn command() -> Command {
+    Command::new("tailback")
+        .about("Measure, model and predict congestion in HPC networks")
+        .version(env!("CARGO_PKG_VERSION"))
+        .infer_subcommands(true)
+        .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
+        .subcommands([run(), list(), report(), doctor(), testbed(), generate()])
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+fn value(name: &'static str, unit: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(unit).help(help)
+}
+
+fn number(name: &'static str, help: &'static str) -> Arg {
+    value(name, "N", help).value_parser(value_parser!(u32).range(1..))
+}
+
+fn format_option() -> Arg {
+    value("format", "FORMAT", "How results are written to stdout")
+        .default_value("text")
+        .value_parser(PossibleValuesParser::new(report::FORMATS.iter().map(|f| f.name)))
+}
+
+/// Options of every run.
+fn run_options() -> Vec<Arg> {
+    vec![
+        value("on", "MACHINE", "Where to run: `mpi`, a built-in simulated machine, or a machine file [default: mpi under a launcher, else the simulated machine `default`]")
+            .value_hint(ValueHint::FilePath),
+        number("nodes", "Nodes of a simulated machine, instead of its file's"),
+        number("ranks-per-node", "Ranks per node of a simulated machine, instead of its file's"),
+        number("threads", "Threads of the simulator; the result does not depend on it"),
+        value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
+        value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")
+            .value_parser(["node", "rank"]),
+        value("payload", "WHAT", "Whether messages carry data that is checked [default: checked; lengths on simulated machines over 512 ranks]")
+            .value_parser(["checked", "lengths"]),
+        value("out", "DIR", "Folder for run.json [default: a new one under tailback-runs]").value_hint(ValueHint::DirPath),
+        value("mpi-lib", "FILE", "The MPI library to use, instead of looking for it")
+            .value_parser(value_parser!(PathBuf))
+            .env("TAILBACK_MPI_LIB"),
+        flag("plan-only", "Print the plan and do nothing; run it later with --plan"),
+        flag("quiet", "No progress on stderr"),
+        format_option(),
+    ]
+}
+
+fn run() -> Command {
+    let plan = value("plan", "FILE", "Run this plan, as printed by --plan-only and edited")
+        .value_parser(value_parser!(PathBuf))
+        .value_hint(ValueHint::FilePath);
+    let mut command = Command::new("run")
+        .about("Run a suite, or a plan")
+        .subcommand_required(false)
+        .args_conflicts_with_subcommands(true)
+        .arg(plan)
+        .args(run_options());
+    for suite in SUITES {
+        let card = &suite.card;
+        let parameters = card.params.iter().map(|p| {
+            let help = format!("{} [default: {}]", p.about, p.default);
+            Arg::new(p.name).long(p.name).value_name("VALUE").help(help).help_heading("Parameters of the suite")
+        });
+        let after = format!("Described in: {}", card.source);
+        command = command
+            .subcommand(Command::new(card.name).about(card.about).args(parameters).args(run_options()).after_help(after));
+    }
+    command
+}
+
+fn list() -> Command {
+    let what = Arg::new("what").help("Show one list only").value_parser(["suites", "kernels", "machines", "formats"]);
+    Command::new("list").about("List suites, kernels, machines and formats").arg(what)
+}
+
+fn report() -> Command {
+    let files = Arg::new("records")
+        .required(true)
+        .num_args(1..)
+        .value_name("RUN.json")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf));
+    Command::new("report").about("Show recorded runs").arg(files).arg(format_option())
+}
+
+fn doctor() -> Command {
+    let lib = value("mpi-lib", "FILE", "The MPI library to look at").value_parser(value_parser!(PathBuf)).env("TAILBACK_MPI_LIB");
+    Command::new("doctor").about("What this machine is, which MPI would be used and why, and what is missing").arg(lib)
+}
+
+fn testbed() -> Command {
+    let name = || value("name", "NAME", "Name of the testbed").default_value("tailback");
+    let rate = |name, help| value(name, "RATE", help);
+    let up = Command::new("up")
+        .about("Build it")
+        .arg(Arg::new("nodes").required(true).value_name("NODES").value_parser(value_parser!(u32).range(1..)).help("How many nodes"))
+        .arg(number("per-leaf", "Nodes per leaf switch; without it, one switch for all"))
+        .arg(rate("rate", "What a node's link carries each way, e.g. 100MB/s"))
+        .arg(rate("uplink", "What a leaf's uplink carries each way"))
+        .arg(value("taper", "X", "Uplinks carry 1/X of what the leaf's nodes can send").value_parser(value_parser!(f64)))
+        .arg(value("delay", "TIME", "Delay added on each link, where the kernel can (netem)"))
+        .arg(flag("user", "In a user namespace, also as root"))
+        .arg(name());
+    let run = Command::new("run")
+        .about("Run a command on its nodes, under MPI")
+        .arg(value("mpirun", "PATH", "The MPI launcher").default_value("mpirun"))
+        .arg(number("on-nodes", "On so many nodes; without it, on all"))
+        .arg(number("per-node", "Ranks per node").default_value("1"))
+        .arg(value("env", "NAME=VALUE", "Environment of the command").action(ArgAction::Append))
+        .arg(value("mpi-arg", "ARG", "One more argument of the launcher").action(ArgAction::Append).allow_hyphen_values(true))
+        .arg(value("timeout", "TIME", "End it after this time"))
+        .arg(flag("plain", "Without MPI: the command once on each node"))
+        .arg(flag("no-traffic-check", "Do not insist that traffic crosses the links"))
+        .arg(name())
+        .arg(Arg::new("command").required(true).num_args(1..).last(true).value_name("CMD"));
+    let agent = Command::new("agent").hide(true).arg(
+        Arg::new("args").num_args(0..).allow_hyphen_values(true).trailing_var_arg(true).value_parser(value_parser!(String)),
+    );
+    Command::new("testbed")
+        .about("An emulated cluster of network namespaces on this machine")
+        .subcommand_required(true)
+        .subcommands([
+            up,
+            Command::new("down").about("Remove it and all that runs on it").arg(name()),
+            Command::new("status").about("Show it").arg(name()),
+            run,
+            agent,
+        ])
+}
+
+fn generate() -> Command {
+    Command::new("generate")
+        .about("Write shell completions, man pages or the JSON schema of a record")
+        .subcommand_required(true)
+        .subcommands([
+            Command::new("completions").about("For a shell, to stdout").arg(
+                Arg::new("shell").required(true).value_parser(value_parser!(clap_complete::Shell)).help("Which shell"),
+            ),
+            Command::new("man").about("All man pages, into a folder").arg(
+                Arg::new("dir").required(true).value_name("DIR").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::DirPath),
+            ),
+            Command::new("schema").about("The JSON schema of run.json, to stdout"),
+        ])
+}
+
+/// Prints what clap found wrong; unknown names of suites list the near ones.
+pub fn explain(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { Exit::Good as u8 })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_holds_together() {
+        super::command().debug_assert();
+    }
+
+    #[test]
+    fn the_welcome_begins_with_the_first_command_to_try() {
+        let first = super::WELCOME.lines().find(|l| l.starts_with("  ")).unwrap();
+        assert!(first.trim().starts_with("tailback run gpcnet"));
+    }
+}

@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub mod doctor;
+pub mod generate;
+pub mod list;
+pub mod report;
+pub mod run;
+pub mod testbed;

@@ -1,0 +1,273 @@
+//! `tailback run`: a suite or a plan on a machine, to a record and a report.
+
+use super::report::show;
+use crate::exit::{Exit, Fail};
+use crate::machine::Machine;
+use crate::progress::Watch;
+use crate::{output, signals};
+use anyhow::Context;
+use bench::suites::{self, Request};
+use bench::{Facts, Seat, Suite};
+use clap::ArgMatches;
+use comm::{Buffer, Comm};
+use record::{Payload, Plan};
+use spec::Params;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Above so many ranks a simulated machine moves lengths instead of data unless told otherwise.
+const CARRY_DATA_UP_TO: usize = 512;
+
+/// What is asked for, read and checked before any rank starts.
+struct Wanted {
+    /// A suite with its parameters, or a plan from a file.
+    what: Source,
+    seed: Option<u64>,
+    unit: Option<String>,
+    payload: Option<Payload>,
+    out: Option<PathBuf>,
+    plan_only: bool,
+    format: String,
+    quiet: bool,
+}
+
+enum Source {
+    Suite(&'static Suite, Params),
+    Plan(Box<Plan>),
+}
+
+/// Runs it.
+pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let (suite, args) = match args.subcommand() {
+        Some((name, args)) => (Some(bench::suite(name).map_err(Fail::usage)?), args),
+        None => (None, args),
+    };
+    let machine = Machine::choose(args)?;
+    // Every rank reads the same arguments and would say the same; rank 0 speaks for all.
+    let wanted = match Wanted::read(suite, args, machine.is_simulated()) {
+        Ok(wanted) => wanted,
+        Err(error) if machine.prints() => return Err(error),
+        Err(_) => return Ok(Exit::Usage),
+    };
+    let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
+    let problem = Mutex::new(None);
+    if !wanted.plan_only && machine.prints() {
+        let dir = prepare(&wanted)?;
+        watch.save_to(&dir.join("run.json"));
+        eprintln!("tailback: writing {}", dir.join("run.json").display());
+    }
+    let last_words = watch.clone();
+    signals::on_signal(move |reason| last_words.give_up(reason));
+    let facts = Facts {
+        command: command_line(),
+        created: (!machine.is_simulated()).then(now),
+        machine: machine.record(),
+        warnings: machine.warnings(),
+    };
+    let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
+    let ended = machine.run(&|world| {
+        if let Err(error) = on_rank(world, &wanted, lengths, &facts, &watch) {
+            *problem.lock().expect("nobody panics holding it") = Some(error);
+        }
+    });
+    if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
+        return if machine.prints() { Err(error) } else { Ok(Exit::Usage) };
+    }
+    if let Err(error) = ended {
+        watch.give_up(&error.0);
+        let (record, _) = watch.finish();
+        let code = if record.is_some() { Exit::Incomplete } else { Exit::Failure };
+        return Err(Fail::new(code, error));
+    }
+    conclude(&wanted, &watch)
+}
+
+/// Shows the record; says what could not be saved.
+fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
+    let (record, failure) = watch.finish();
+    let Some(record) = record else { return Ok(Exit::Good) };
+    let exit = show(&record, &wanted.format)?;
+    match failure {
+        Some(text) => Err(Fail::new(Exit::Incomplete, text)),
+        None => Ok(exit),
+    }
+}
+
+/// The same on every rank: find the seat, make the plan, run it.
+fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watch: &Watch) -> anyhow::Result<()> {
+    let seed = agree_on_seed(world, wanted.seed);
+    let unit = wanted.unit.as_deref();
+    let mut facts = facts.clone();
+    let mut seat = Seat::find(world);
+    if unit == Some("rank") || (unit.is_none() && seat.layout.nodes == 1 && seat.layout.ranks > 1) {
+        if unit.is_none() {
+            facts.warnings.push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
+        }
+        seat = Seat::each_rank_a_node(world);
+    }
+    let layout = seat.layout;
+    if layout.min_ranks_per_node != layout.max_ranks_per_node {
+        facts.warnings.push(format!(
+            "nodes have {} to {} ranks: communicators of the higher slots reach fewer nodes",
+            layout.min_ranks_per_node, layout.max_ranks_per_node
+        ));
+    }
+    let payload = wanted.payload.unwrap_or(if lengths { Payload::Lengths } else { Payload::Checked });
+    let plan = match &wanted.what {
+        Source::Plan(plan) => {
+            suites::check(plan, layout).map_err(Fail::usage)?;
+            (**plan).clone()
+        }
+        Source::Suite(suite, params) => {
+            (suite.plan)(&Request { params, layout, seed, payload }).map_err(Fail::usage)?
+        }
+    };
+    if wanted.plan_only {
+        if world.rank() == 0 {
+            output::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
+        }
+        return Ok(());
+    }
+    bench::run(world, seat, &plan, &facts, watch);
+    Ok(())
+}
+
+/// A random seed is drawn by rank 0, told to all and recorded.
+fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
+    let mut bytes = seed.unwrap_or_else(clock_seed).to_le_bytes();
+    if seed.is_none() {
+        world.bcast(0, Buffer::Bytes(&mut bytes));
+    }
+    u64::from_le_bytes(bytes)
+}
+
+impl Wanted {
+    fn read(suite: Option<&'static Suite>, args: &ArgMatches, simulated: bool) -> anyhow::Result<Wanted> {
+        let text = |option: &str| args.get_one::<String>(option).cloned();
+        let what = match suite {
+            Some(suite) => Source::Suite(suite, parameters(suite, args, simulated)?),
+            None => Source::Plan(Box::new(read_plan(args.get_one::<PathBuf>("plan"))?)),
+        };
+        let seed = text("seed").expect("it has a default");
+        let seed = match seed.as_str() {
+            "random" => None,
+            number => Some(number.parse().map_err(|_| Fail::usage(format!("--seed {number}: a whole number, or `random`")))?),
+        };
+        let payload = text("payload").map(|p| if p == "checked" { Payload::Checked } else { Payload::Lengths });
+        Ok(Wanted {
+            what,
+            seed,
+            unit: text("unit"),
+            payload,
+            out: text("out").map(PathBuf::from),
+            plan_only: args.get_flag("plan-only"),
+            format: text("format").expect("it has a default"),
+            quiet: args.get_flag("quiet"),
+        })
+    }
+}
+
+/// The suite's parameters: those given, and on a simulated machine loop counts that fit a coffee break.
+fn parameters(suite: &'static Suite, args: &ArgMatches, simulated: bool) -> anyhow::Result<Params> {
+    let mut given = Params::new();
+    for param in suite.card.params {
+        if let Some(value) = args.get_one::<String>(param.name) {
+            given.insert(param.name.into(), value.clone());
+        } else if let Some((_, value)) = SIMULATED.iter().find(|(name, _)| simulated && *name == param.name) {
+            given.insert(param.name.into(), value.to_string());
+        }
+    }
+    suite.card.resolve(&given).map_err(Fail::usage)
+}
+
+/// Ten virtual seconds of a network are 10^11 packet hops: simulated runs cut the loops, and the record says so.
+const SIMULATED: [(&str, &str); 3] = [("time", "20ms"), ("rounds", "30"), ("cut", "10")];
+
+fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
+    let names = bench::SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");
+    let path = path.ok_or_else(|| Fail::usage(format!("say what to run: a suite ({names}) or --plan FILE")))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the plan {}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| Fail::usage(format!("{} is not a plan: {e}", path.display())))
+}
+
+/// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission.
+fn prepare(wanted: &Wanted) -> anyhow::Result<PathBuf> {
+    let suite = match &wanted.what {
+        Source::Suite(suite, _) => suite.card.name,
+        Source::Plan(plan) => &plan.suite,
+    };
+    let dir = match &wanted.out {
+        Some(dir) => dir.clone(),
+        None => (1..).map(|n| Path::new("tailback-runs").join(format!("{suite}-{n:04}"))).find(|d| !d.exists()).expect("numbers do not run out"),
+    };
+    let say = |e: std::io::Error| Fail::new(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()));
+    std::fs::create_dir_all(&dir).map_err(say)?;
+    let probe = dir.join("run.json.tmp");
+    std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).map_err(say)?;
+    let path = dir.join("run.json");
+    if path.exists() {
+        record::read(&path).map_err(|e| Fail::new(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
+    }
+    Ok(dir)
+}
+
+/// The command as it was given, without what cannot change the result.
+fn command_line() -> Vec<String> {
+    let mut words = std::env::args().skip(1);
+    let mut line = vec!["tailback".to_string()];
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--threads" | "--out" => drop(words.next()),
+            "--quiet" => {}
+            w if w.starts_with("--threads=") || w.starts_with("--out=") => {}
+            _ => line.push(word),
+        }
+    }
+    line
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program dates a record and draws a random seed")]
+fn since_epoch() -> std::time::Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn clock_seed() -> u64 {
+    since_epoch().as_nanos() as u64
+}
+
+/// Now, in UTC, as RFC 3339.
+fn now() -> String {
+    rfc3339(since_epoch().as_secs())
+}
+
+/// Days to a civil date by Howard Hinnant's algorithm.
+fn rfc3339(seconds: u64) -> String {
+    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_573_689_599, "2019-11-13T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(rfc3339(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `tailback testbed`: an emulated cluster on this machine.
+
+use crate::exit::{Exit, Fail};
+use crate::output;
+use clap::ArgMatches;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use testbed::{Launch, Mode, Outcome, RunSpec, Spec};
+
+/// This program as a launch agent: becomes the wanted process on the wanted node.
+pub fn agent(argv: &[OsString]) -> ExitCode {
+    let args: Vec<String> = argv.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let error = testbed::agent(argv.first().map(|a| a.as_os_str()), &args);
+    eprintln!("tailback: {error}");
+    ExitCode::from(Exit::Failure as u8)
+}
+
+/// Builds, removes, shows or uses a testbed.
+pub fn testbed(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let (what, args) = args.subcommand().expect("one is required");
+    if what == "agent" {
+        let words: Vec<String> = args.get_many::<String>("args").unwrap_or_default().cloned().collect();
+        return Err(refused(testbed::agent(None, &words)));
+    }
+    let name = args.get_one::<String>("name").expect("it has a default");
+    let text = match what {
+        "up" => testbed::up(&spec(name, args)?).map_err(refused)?.to_string(),
+        "down" => testbed::down(name).map_err(refused)?.to_string(),
+        "status" => testbed::status(name).map_err(refused)?.to_string(),
+        _ => return run(name, args),
+    };
+    output::print(&(text + "\n"))?;
+    Ok(Exit::Good)
+}
+
+/// A machine that does not allow namespaces is a reason to skip, not a failure.
+fn refused(error: testbed::Error) -> anyhow::Error {
+    let code = if error.is_refusal() { Exit::Skipped } else { Exit::Failure };
+    Fail::new(code, error)
+}
+
+fn spec(name: &str, args: &ArgMatches) -> anyhow::Result<Spec> {
+    let rate = |option: &str| -> anyhow::Result<Option<u64>> {
+        let text = args.get_one::<String>(option);
+        text.map(|t| spec::parse_rate(t).map(|r| r.bytes_per_s() as u64).map_err(Fail::usage)).transpose()
+    };
+    let mut spec = Spec::new(name, *args.get_one::<u32>("nodes").expect("it is required") as usize);
+    spec.nodes_per_leaf = args.get_one::<u32>("per-leaf").map(|n| *n as usize);
+    spec.rate = rate("rate")?;
+    spec.uplink_rate = rate("uplink")?;
+    spec.delay_us = time(args, "delay")?.map(|t| t.as_micros() as u64);
+    spec.mode = args.get_flag("user").then_some(Mode::User);
+    if let Some(taper) = args.get_one::<f64>("taper") {
+        spec.taper(*taper).map_err(Fail::usage)?;
+    }
+    spec.check().map_err(Fail::usage)?;
+    Ok(spec)
+}
+
+fn time(args: &ArgMatches, option: &str) -> anyhow::Result<Option<Duration>> {
+    let text = args.get_one::<String>(option);
+    text.map(|t| spec::parse_time(t).map(|t| Duration::from_secs_f64(t.secs())).map_err(Fail::usage)).transpose()
+}
+
+fn run(name: &str, args: &ArgMatches) -> anyhow::Result<Exit> {
+    let command: Vec<&str> = args.get_many::<String>("command").expect("it is required").map(String::as_str).collect();
+    let launch = match args.get_flag("plain") {
+        true => Launch::Plain,
+        false => Launch::Mpi(PathBuf::from(args.get_one::<String>("mpirun").expect("it has a default"))),
+    };
+    let mut run = RunSpec::new(launch, &command)?;
+    run.nodes = args.get_one::<u32>("on-nodes").map(|n| *n as usize);
+    run.ranks_per_node = *args.get_one::<u32>("per-node").expect("it has a default") as usize;
+    run.launcher_args = args.get_many::<String>("mpi-arg").unwrap_or_default().cloned().collect();
+    for pair in args.get_many::<String>("env").unwrap_or_default() {
+        let (name, value) = pair.split_once('=').ok_or_else(|| Fail::usage(format!("--env {pair}: write NAME=VALUE")))?;
+        run.env.push((name.into(), value.into()));
+    }
+    run.timeout = time(args, "timeout")?;
+    if args.get_flag("no-traffic-check") {
+        run.least_bytes = 0;
+    }
+    let report = testbed::run(name, &run).map_err(refused)?;
+    eprintln!("{report}");
+    Ok(match report.outcome {
+        Outcome::Success => Exit::Good,
+        // The command's own code is what a script wants to see.
+        Outcome::Failed(code) => std::process::exit(code),
+        _ => Exit::Failure,
+    })
+}

@@ -1,0 +1,63 @@
+//! Exit codes: part of the interface, so scripts can rely on them.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All is well.
+    Good = 0,
+    /// Something failed.
+    Failure = 1,
+    /// The command line or a file makes no sense.
+    Usage = 2,
+    /// Wrong data were seen.
+    WrongData = 4,
+    /// Part of the run is missing.
+    Incomplete = 5,
+    /// Nothing was done because something is missing on this machine.
+    Skipped = 77,
+}
+
+/// An error that knows its exit code.
+#[derive(Debug)]
+pub struct Fail {
+    code: Exit,
+    text: String,
+}
+
+impl Fail {
+    /// With a code and a text that names the value and the remedy.
+    pub fn new(code: Exit, text: impl fmt::Display) -> anyhow::Error {
+        anyhow::Error::new(Fail { code, text: text.to_string() })
+    }
+    /// A mistake on the command line or in a file.
+    pub fn usage(text: impl fmt::Display) -> anyhow::Error {
+        Fail::new(Exit::Usage, text)
+    }
+}
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+impl std::error::Error for Fail {}
+
+/// Turns a command's result into the program's end, with the error on stderr.
+pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
+    let error = match result {
+        Ok(exit) => return ExitCode::from(exit as u8),
+        Err(error) => error,
+    };
+    // Whoever reads our output may stop reading: `tailback list | head` is fine.
+    if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("tailback: {error:#}");
+    let code = error.downcast_ref::<Fail>().map_or(Exit::Failure, |fail| fail.code);
+    ExitCode::from(code as u8)
+}

@@ -1,0 +1,143 @@
+//! Which machine a run uses, and how that is decided.
+
+use crate::exit::{Exit, Fail};
+use crate::host;
+use anyhow::Context;
+use clap::ArgMatches;
+use comm::{Comm, MachineError};
+use record::MachineRecord;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A machine, chosen.
+pub enum Machine {
+    /// Real ranks under MPI.
+    Mpi(Box<mpi::Machine>),
+    /// The built-in network.
+    Simulated {
+        /// Its name.
+        name: String,
+        /// Its file.
+        file: String,
+        /// The machine itself.
+        machine: Box<sim::Machine>,
+    },
+}
+
+impl Machine {
+    /// By `--on`, or by whether an MPI launcher started us.
+    pub fn choose(args: &ArgMatches) -> anyhow::Result<Machine> {
+        let on = args.get_one::<String>("on").map(String::as_str);
+        match (on, mpi::launched()) {
+            (Some("mpi"), _) | (None, Some(_)) => Machine::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
+            (Some(name), _) => Machine::simulate(name, args),
+            (None, None) => Machine::simulate("default", args),
+        }
+    }
+
+    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Machine> {
+        let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
+        Ok(Machine::Mpi(Box::new(mpi::Machine::start(&found)?)))
+    }
+
+    fn simulate(name: &str, args: &ArgMatches) -> anyhow::Result<Machine> {
+        if mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
+            let say = "a simulated machine runs in one process; start it without the MPI launcher, or leave out --on";
+            return Err(Fail::usage(say));
+        }
+        let (name, file) = match sim::builtin(name) {
+            Some(text) => (name.to_string(), text.to_string()),
+            None => machine_file(name)?,
+        };
+        let mut config = sim::Config::from_toml(&file).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+        let number = |option: &str| args.get_one::<u32>(option).map(|n| *n as usize);
+        if let Some(nodes) = number("nodes") {
+            config.nodes = nodes;
+        }
+        if let Some(ranks) = number("ranks-per-node") {
+            config.ranks_per_node = ranks;
+        }
+        if let Some(threads) = number("threads") {
+            config.threads = threads;
+        }
+        let machine = sim::Machine::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+        Ok(Machine::Simulated { name, file, machine: Box::new(machine) })
+    }
+
+    /// Whether time is virtual.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Machine::Simulated { .. })
+    }
+
+    /// Whether this process is the one that prints: rank 0.
+    pub fn prints(&self) -> bool {
+        match self {
+            Machine::Mpi(machine) => machine.facts().rank == 0,
+            Machine::Simulated { .. } => true,
+        }
+    }
+
+    /// Ranks in all.
+    pub fn ranks(&self) -> usize {
+        match self {
+            Machine::Mpi(machine) => machine.facts().ranks,
+            Machine::Simulated { machine, .. } => machine.config().ranks(),
+        }
+    }
+
+    /// What the record says of it.
+    pub fn record(&self) -> MachineRecord {
+        match self {
+            Machine::Mpi(machine) => MachineRecord::Mpi { facts: mpi_facts(machine.facts()), host: host::here() },
+            Machine::Simulated { name, file, machine } => {
+                MachineRecord::Simulated { name: name.clone(), file: file.clone(), facts: machine.facts().into_iter().collect() }
+            }
+        }
+    }
+
+    /// What a reader must know of it.
+    pub fn warnings(&self) -> Vec<String> {
+        match self {
+            Machine::Mpi(machine) => machine.facts().warnings.clone(),
+            Machine::Simulated { .. } => Vec::new(),
+        }
+    }
+
+    /// Runs a body on every rank.
+    pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
+        match self {
+            Machine::Mpi(machine) => comm::Machine::run(&**machine, body),
+            Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
+        }
+    }
+}
+
+/// Reads a machine file, or says which machines there are.
+fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
+    let path = Path::new(name);
+    if !path.exists() {
+        let known = sim::BUILTIN.iter().map(|(name, _)| *name).chain(["mpi"]);
+        let text = spec::near::unknown("machine", name, known);
+        return Err(Fail::usage(format!("{text} It is no file either.")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| Fail::new(Exit::Failure, format!("cannot read {name}: {e}")))?;
+    let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
+    Ok((stem, text))
+}
+
+/// What is known of the MPI library, by name.
+pub fn mpi_facts(facts: &mpi::Facts) -> BTreeMap<String, String> {
+    let launcher = facts.launch.as_ref().map_or_else(|| "none".into(), |l| format!("{:?} ({})", l.launcher, l.variable));
+    [
+        ("library", facts.library.lines().next().unwrap_or_default().trim().to_string()),
+        ("standard", format!("{}.{}", facts.standard.0, facts.standard.1)),
+        ("abi", facts.abi.to_string()),
+        ("path", facts.path.display().to_string()),
+        ("found", facts.how.clone()),
+        ("launcher", launcher),
+        ("threads", facts.threads.to_string()),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_string(), value))
+    .collect()
+}

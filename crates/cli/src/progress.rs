@@ -1,0 +1,116 @@
+//! What rank 0 shows and saves while a run goes on: progress on stderr, the record on disk after every phase.
+
+use bench::Observer;
+use indicatif::{ProgressBar, ProgressStyle};
+use record::{Plan, Role, RunRecord, Status};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Watches a run on rank 0. Every rank holds one; the engine calls it on rank 0 alone.
+#[derive(Clone)]
+pub struct Watch {
+    state: Arc<Mutex<State>>,
+    quiet: bool,
+    /// Times of the plan are virtual and say nothing about the time left.
+    simulated: bool,
+}
+
+#[derive(Default)]
+struct State {
+    path: Option<PathBuf>,
+    record: Option<RunRecord>,
+    bar: Option<ProgressBar>,
+    failure: Option<String>,
+}
+
+impl Watch {
+    /// Shows progress unless told to be quiet.
+    pub fn new(quiet: bool, simulated: bool) -> Watch {
+        Watch { state: Arc::default(), quiet, simulated }
+    }
+
+    /// Where to save.
+    pub fn save_to(&self, path: &Path) {
+        self.lock().path = Some(path.to_path_buf());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The last record, and why it could not be saved if so.
+    pub fn finish(&self) -> (Option<RunRecord>, Option<String>) {
+        let mut state = self.lock();
+        if let Some(bar) = state.bar.take() {
+            bar.finish_and_clear();
+        }
+        (state.record.take(), state.failure.take())
+    }
+
+    /// Marks what is there as incomplete and saves it.
+    pub fn give_up(&self, reason: &str) {
+        let mut state = self.lock();
+        if let Some(bar) = &state.bar {
+            bar.abandon();
+        }
+        let Some(mut record) = state.record.take() else { return };
+        record.status = Status::Incomplete { reason: reason.into() };
+        state.store(&record);
+        state.record = Some(record);
+    }
+}
+
+impl State {
+    fn store(&mut self, record: &RunRecord) {
+        let Some(path) = &self.path else { return };
+        if let Err(error) = record::write(path, record) {
+            // The run goes on: later phases may find the disk writable again, and the report can still be printed.
+            let text = format!("the record is not saved: {error}");
+            if self.failure.as_ref() != Some(&text) {
+                eprintln!("tailback: {text}");
+            }
+            self.failure = Some(text);
+        } else {
+            self.failure = None;
+        }
+    }
+}
+
+/// Seconds that a phase may take by its limits.
+fn limit(plan: &Plan, index: usize) -> f64 {
+    let measured = plan.phases[index].jobs.iter().filter(|j| j.role == Role::Measured);
+    measured.filter_map(|j| j.stop.time_s).fold(0.0, f64::max)
+}
+
+impl Observer for Watch {
+    fn phase(&self, plan: &Plan, index: usize) {
+        if self.quiet {
+            return;
+        }
+        let name = &plan.phases[index].name;
+        let left: f64 = (index..plan.phases.len()).map(|i| limit(plan, i)).sum();
+        let left = if left > 0.0 && !self.simulated { format!(", at most {left:.0} s left") } else { String::new() };
+        if !std::io::stderr().is_terminal() {
+            eprintln!("phase {}/{}: {name}{left}", index + 1, plan.phases.len());
+            return;
+        }
+        let mut state = self.lock();
+        let bar = state.bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
+            let bar = ProgressBar::new(plan.phases.len() as u64);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        bar.set_position(index as u64);
+        bar.set_message(format!("{name}{left}"));
+    }
+
+    fn save(&self, record: &RunRecord) {
+        let mut state = self.lock();
+        state.store(record);
+        state.record = Some(record.clone());
+    }
+}
