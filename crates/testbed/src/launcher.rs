@@ -1,6 +1,11 @@
 //! The MPI launchers: telling them apart, and the command line each needs to stay inside the testbed.
 //!
 //! All of them are started on the first node, because their daemons connect back to them.
+//!
+//! What goes wrong in the launchers and libraries themselves, seen on two cores; give such runs a timeout:
+//! - MPICH 4.0.2 (UCX 1.13): good on 2 nodes; with 4 or more it often hangs in `MPI_Finalize`.
+//! - Open MPI 5.0.11: a command that is no MPI program and ends at once (`hostname`) leaves `prterun` waiting in one case of four.
+//! - Open MPI 4 and 5 may warn `setpgid failed in parent` while they launch; it is harmless.
 
 use crate::command::{command, find, words};
 use crate::plan::NODE_INTERFACE;

@@ -52,7 +52,7 @@ pub struct RunSpec {
     pub env: Vec<(String, String)>,
     /// More arguments for the launcher, before the command.
     pub launcher_args: Vec<String>,
-    /// After this the whole tree of processes is ended.
+    /// After this the whole tree of processes is ended. Without it a job that hangs, hangs.
     pub timeout: Option<Duration>,
     /// Whether to keep the output in the report instead of passing it on to our own.
     pub capture: bool,
