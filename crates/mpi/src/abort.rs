@@ -24,12 +24,26 @@ static LIVE: AtomicBool = AtomicBool::new(false);
 /// Someone has begun to end the job.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
+unsafe extern "C" {
+    fn atexit(function: extern "C" fn()) -> c_int;
+}
+
+/// A process that exits without MPI_Finalize leaves the others waiting, or lets the launcher report success: hydra does that.
+extern "C" fn left_early() {
+    if LIVE.load(Ordering::SeqCst) && !ENDING.load(Ordering::SeqCst) {
+        abort(1, "the process exits in the middle of the run");
+    }
+}
+
 /// From now on panics and [`abort`] end the whole job. MPI starts once in a process, so this is called once.
 pub(crate) fn arm(running: Running) {
     if RUNNING.set(running).is_err() {
         return;
     }
     LIVE.store(true, Ordering::SeqCst);
+    // SAFETY: the function has C's calling convention, takes nothing and lives as long as the program.
+    let refused = unsafe { atexit(left_early) };
+    debug_assert_eq!(refused, 0, "C guarantees room for 32 exit handlers");
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if LIVE.load(Ordering::SeqCst) {

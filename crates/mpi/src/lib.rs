@@ -29,6 +29,7 @@ mod pending;
 mod scratch;
 mod table;
 mod window;
+mod yardstick;
 
 pub use abi::Kind;
 pub use abort::abort;

@@ -8,7 +8,7 @@ use crate::find::Found;
 use crate::launch::{Launch, launched};
 use crate::node::place;
 use crate::table::Api;
-use crate::{MpiError, abort};
+use crate::{MpiError, abort, yardstick};
 use comm::{Comm, MachineError};
 use std::ffi::{CStr, c_int};
 use std::path::PathBuf;
@@ -73,6 +73,12 @@ impl Machine {
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
+
+    /// A bare loop over MPI calls, to compare the cost of [`Comm::exchange`] with: `steps` times receive from both
+    /// neighbours in the ring of all ranks and send to both, `bytes` a message.
+    pub fn bare_ring(&self, steps: u64, bytes: usize) {
+        self.session.bare_ring(steps, bytes, self.facts.rank, self.facts.ranks);
+    }
 }
 
 impl comm::Machine for Machine {
@@ -85,6 +91,7 @@ impl comm::Machine for Machine {
 /// A machine without its binary interface.
 trait Session {
     fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync));
+    fn bare_ring(&self, steps: u64, bytes: usize, rank: usize, ranks: usize);
 }
 
 /// MPI between its start and its end.
@@ -95,6 +102,9 @@ struct Started<A: Abi> {
 impl<A: Abi> Session for Started<A> {
     fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) {
         body(&Communicator::new(&self.context, self.context.api.handles.world, false));
+    }
+    fn bare_ring(&self, steps: u64, bytes: usize, rank: usize, ranks: usize) {
+        yardstick::ring(&self.context, steps, bytes, rank, ranks);
     }
 }
 

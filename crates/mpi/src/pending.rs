@@ -33,7 +33,7 @@ impl<A: Abi> Pending for Transfers<'_, A> {
     fn test(&mut self) -> bool {
         let Some(scratch) = &mut self.scratch else { return true };
         let api = self.comm.context.api;
-        let (requests, statuses) = scratch.requests(self.ops.len(), api.handles.request_null);
+        let (requests, statuses) = scratch.requests();
         let mut complete = 0;
         // SAFETY: `post` has filled so many requests, and there is room for as many statuses.
         let code = unsafe { (api.testall)(self.ops.len() as i32, requests, &mut complete, statuses) };
@@ -42,6 +42,7 @@ impl<A: Abi> Pending for Transfers<'_, A> {
         }
         if complete != 0 {
             self.comm.check_lengths(&self.ops, scratch);
+            scratch.end();
             self.release();
         }
         complete != 0

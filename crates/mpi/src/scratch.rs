@@ -2,7 +2,6 @@
 //! messages whose values do not matter.
 
 use crate::abi::Abi;
-use comm::{Buffer, Data, Op};
 
 /// Landing places of receives start on cache lines, so that two receives do not share one.
 const LINE: usize = 64;
@@ -21,70 +20,82 @@ pub(crate) struct Scratch<A: Abi> {
     requests: Vec<A::H>,
     statuses: Vec<A::Status>,
     /// What is sent when the values do not matter. All sends share it: the library only reads it.
-    source: Vec<Page>,
+    source: Pages,
     /// Where is received what nobody looks at, one region for each receive: MPI forbids receives that overlap.
-    landing: Vec<Page>,
+    landing: Pages,
+    /// How much of the landing place the set of operations uses.
+    landed: usize,
+    /// What operations under way were started with before there was more; kept until they are complete.
+    outgrown: Vec<Pages>,
 }
 
-/// What a set of operations needs.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Need {
-    /// The longest send without values.
-    pub source: usize,
-    /// The sum of all receives without values, each rounded by [`region`].
-    pub landing: usize,
+/// Memory that starts on a page.
+struct Pages {
+    pages: Vec<Page>,
+    bytes: usize,
 }
 
-impl Need {
-    /// Of messages.
-    #[inline]
-    pub fn of(ops: &[Op<'_>]) -> Need {
-        let mut need = Need::default();
-        for op in ops {
-            match op {
-                Op::Send { data: Data::Len(n), .. } => need.source = need.source.max(*n),
-                Op::Recv { into: Buffer::Len(n), .. } => need.landing += region(*n),
-                _ => {}
-            }
-        }
-        need
+impl Pages {
+    const NONE: Pages = Pages { pages: Vec::new(), bytes: 0 };
+
+    fn new(bytes: usize) -> Pages {
+        let pages = vec![FILL; bytes.div_ceil(PAGE)];
+        let bytes = pages.len() * PAGE;
+        Pages { pages, bytes }
     }
 }
 
 /// The length of the landing region of a receive.
 #[inline]
-pub(crate) fn region(length: usize) -> usize {
+fn region(length: usize) -> usize {
     length.next_multiple_of(LINE)
 }
 
 impl<A: Abi> Scratch<A> {
     pub fn new() -> Scratch<A> {
-        Scratch { requests: Vec::new(), statuses: Vec::new(), source: Vec::new(), landing: Vec::new() }
+        let (source, landing) = (Pages::NONE, Pages::NONE);
+        Scratch { requests: Vec::new(), statuses: Vec::new(), source, landing, landed: 0, outgrown: Vec::new() }
     }
 
-    /// Makes room for `count` requests and statuses; `null` fills them.
+    /// Begins a set of operations, the last set being complete: room for `count` requests and statuses; `null` fills them.
     #[inline]
-    pub fn requests(&mut self, count: usize, null: A::H) -> (*mut A::H, *mut A::Status) {
+    pub fn begin(&mut self, count: usize, null: A::H) -> *mut A::H {
+        self.landed = 0;
         if self.requests.len() < count {
             self.more_requests(count, null);
         }
+        self.requests.as_mut_ptr()
+    }
+
+    /// The requests and statuses of the set.
+    #[inline]
+    pub fn requests(&mut self) -> (*mut A::H, *mut A::Status) {
         (self.requests.as_mut_ptr(), self.statuses.as_mut_ptr())
     }
 
-    /// Makes room for bytes: the start of what is sent, and of where is received.
+    /// Bytes to send, as many as are asked for. They stay where they are until the end of the set.
     #[inline]
-    pub fn bytes(&mut self, need: Need) -> (*const u8, *mut u8) {
-        if self.source.len() * PAGE < need.source {
-            grow(&mut self.source, need.source);
+    pub fn source(&mut self, length: usize) -> *const u8 {
+        if length > self.source.bytes {
+            self.more_source(length);
         }
-        if self.landing.len() * PAGE < need.landing {
-            grow(&mut self.landing, need.landing);
-        }
-        (self.source.as_ptr().cast(), self.landing.as_mut_ptr().cast())
+        self.source.pages.as_ptr().cast()
     }
 
-    /// The status of operation `i` of the last set.
+    /// Room for a receive that no other of the set has. It stays where it is until the end of the set.
     #[inline]
+    pub fn landing(&mut self, length: usize) -> *mut u8 {
+        let start = self.landed;
+        let end = start + region(length);
+        if end > self.landing.bytes {
+            return self.more_landing(length);
+        }
+        self.landed = end;
+        // SAFETY: the region ends inside of the pages.
+        unsafe { self.landing.pages.as_mut_ptr().cast::<u8>().add(start) }
+    }
+
+    /// The status of operation `i` of the set.
     pub fn status(&self, i: usize) -> &A::Status {
         &self.statuses[i]
     }
@@ -95,14 +106,39 @@ impl<A: Abi> Scratch<A> {
         self.requests.resize(count, null);
         self.statuses.resize(count, A::status());
     }
-}
 
-#[cold]
-#[inline(never)]
-fn grow(pages: &mut Vec<Page>, bytes: usize) {
-    // The old contents mean nothing: free them first, and never hold both.
-    *pages = Vec::new();
-    *pages = vec![FILL; bytes.div_ceil(PAGE)];
+    #[cold]
+    #[inline(never)]
+    fn more_source(&mut self, length: usize) {
+        let old = std::mem::replace(&mut self.source, Pages::new(length));
+        self.retire(old);
+    }
+
+    /// Twice as much, so that a set of many receives grows a few times only.
+    #[cold]
+    #[inline(never)]
+    fn more_landing(&mut self, length: usize) -> *mut u8 {
+        let bytes = (self.landing.bytes + region(length)).max(2 * self.landed);
+        let old = std::mem::replace(&mut self.landing, Pages::new(bytes));
+        self.retire(old);
+        self.landed = region(length);
+        self.landing.pages.as_mut_ptr().cast()
+    }
+
+    /// Keeps memory that operations under way may use, and frees it after them.
+    fn retire(&mut self, old: Pages) {
+        if old.bytes > 0 {
+            self.outgrown.push(old);
+        }
+    }
+
+    /// The set is complete: frees what only it has used. Cheap if there is nothing.
+    #[inline]
+    pub fn end(&mut self) {
+        if !self.outgrown.is_empty() {
+            self.outgrown.clear();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -111,23 +147,36 @@ mod tests {
     use crate::abi::Mpich;
 
     #[test]
-    fn receives_add_up_on_cache_lines_and_sends_share() {
-        let send = |n| Op::Send { to: 0, tag: 0, data: Data::Len(n) };
-        let recv = |n| Op::Recv { from: 0, tag: 0, into: Buffer::Len(n) };
-        let ops = [recv(1), recv(64), recv(0), recv(65), send(100), send(7), Op::send(0, 0, b"abc")];
-        assert_eq!(Need::of(&ops), Need { source: 100, landing: 64 + 64 + 128 });
+    fn regions_do_not_overlap_and_stay_in_place_while_memory_grows() {
+        let mut scratch = Scratch::<Mpich>::new();
+        scratch.begin(0, 0);
+        let lengths = [1, 64, 0, 5000, 65, 100_000, 3];
+        let starts: Vec<*mut u8> = lengths.iter().map(|&length| scratch.landing(length)).collect();
+        for (i, (&start, &length)) in starts.iter().zip(&lengths).enumerate() {
+            // SAFETY: the regions are alive until the end of the set; a wrong one shows under memory checkers and below.
+            unsafe { start.write_bytes(i as u8, length) };
+        }
+        for (i, (&start, &length)) in starts.iter().zip(&lengths).enumerate() {
+            // SAFETY: as above.
+            let bytes = unsafe { std::slice::from_raw_parts(start, length) };
+            assert!(bytes.iter().all(|&byte| byte == i as u8), "region {i}");
+            assert_eq!(start.addr() % LINE, 0);
+        }
+        assert!(!scratch.outgrown.is_empty());
+        scratch.end();
+        assert!(scratch.outgrown.is_empty());
     }
 
     #[test]
-    fn memory_grows_to_the_need_and_is_kept() {
+    fn memory_is_kept_for_the_next_set() {
         let mut scratch = Scratch::<Mpich>::new();
-        let (_, first) = scratch.bytes(Need { source: 0, landing: 10_000 });
-        let (source, second) = scratch.bytes(Need { source: 1, landing: 9_000 });
-        assert_eq!(first, second);
-        assert_eq!(scratch.landing.len(), 3);
-        assert_eq!((source.addr() % PAGE, second.addr() % PAGE), (0, 0));
-        scratch.requests(3, 0);
-        scratch.requests(2, 0);
+        scratch.begin(3, 0);
+        let first = scratch.landing(10_000);
+        let source = scratch.source(1);
+        scratch.end();
+        scratch.begin(2, 0);
+        assert_eq!((scratch.landing(9_000), scratch.source(PAGE)), (first, source));
+        assert_eq!((source.addr() % PAGE, first.addr() % PAGE), (0, 0));
         assert_eq!((scratch.requests.len(), scratch.statuses.len()), (3, 3));
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::abi::Abi;
 use crate::communicator::Communicator;
-use crate::scratch::{Need, region};
 use comm::{Access, Buffer, Comm, Data, Rank, Reduce, Refusal, Window, agree};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -160,26 +159,27 @@ impl<A: Abi> Memory<'_, A> {
 
 impl<A: Abi> Window for Memory<'_, A> {
     fn transfer(&self, accesses: &mut [Access<'_>]) {
-        let mut scratch = self.comm.context.scratch.borrow_mut();
-        let (source, mut landing) = scratch.bytes(need(accesses));
+        let mut scratch = self.comm.idle_scratch();
         let mut targets = std::mem::take(&mut self.state.borrow_mut().targets);
         for access in accesses.iter_mut() {
             match access {
                 Access::Put { to, at, data } => {
-                    let start = if let Data::Bytes(bytes) = data { bytes.as_ptr() } else { source };
+                    let start = match data {
+                        Data::Bytes(bytes) => bytes.as_ptr(),
+                        Data::Len(n) => scratch.source(*n),
+                    };
                     // SAFETY: the bytes are borrowed, or in the scratch memory, until the flush below.
                     unsafe { self.put(*to, *at, start, data.len()) };
                     targets.push(*to);
                 }
                 Access::Get { from, at, into } => {
                     let length = into.len();
-                    let start = if let Buffer::Bytes(bytes) = into { bytes.as_mut_ptr() } else { landing };
+                    let start = match into {
+                        Buffer::Bytes(bytes) => bytes.as_mut_ptr(),
+                        Buffer::Len(n) => scratch.landing(*n),
+                    };
                     // SAFETY: as above; regions of the scratch memory do not overlap.
                     unsafe { self.get(*from, *at, start, length) };
-                    if let Buffer::Len(n) = into {
-                        // SAFETY: the scratch memory has room for the regions of all reads.
-                        landing = unsafe { landing.add(region(*n)) };
-                    }
                     targets.push(*from);
                 }
             }
@@ -207,19 +207,6 @@ impl<A: Abi> Window for Memory<'_, A> {
     }
 }
 
-/// The scratch memory that accesses need.
-fn need(accesses: &[Access<'_>]) -> Need {
-    let mut need = Need::default();
-    for access in accesses {
-        match access {
-            Access::Put { data: Data::Len(n), .. } => need.source = need.source.max(*n),
-            Access::Get { into: Buffer::Len(n), .. } => need.landing += region(*n),
-            _ => {}
-        }
-    }
-    need
-}
-
 impl<A: Abi> Drop for Memory<'_, A> {
     fn drop(&mut self) {
         let api = self.comm.context.api;
@@ -232,21 +219,5 @@ impl<A: Abi> Drop for Memory<'_, A> {
         // SAFETY: no lock is held, and nothing borrows the window any more.
         let code = unsafe { (api.win_free)(&mut self.handle) };
         self.comm.context.check(code, "MPI_Win_free", String::new);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_add_up_and_writes_share() {
-        let accesses = [
-            Access::Put { to: 0, at: 0, data: Data::Len(9) },
-            Access::Get { from: 0, at: 0, into: Buffer::Len(65) },
-            Access::Get { from: 1, at: 0, into: Buffer::Len(1) },
-            Access::Put { to: 0, at: 0, data: Data::Bytes(b"abc") },
-        ];
-        assert_eq!(need(&accesses), Need { source: 9, landing: 192 });
     }
 }
