@@ -64,6 +64,9 @@ pub(crate) struct Job<'a> {
     pub ranks_per_node: usize,
     pub agent: &'a Path,
     pub hostfile: &'a Path,
+    /// A directory for the launcher's own files. In the common one they are named by host and user only, and so are those of
+    /// other users' testbeds: every user is root on a node n1.
+    pub scratch: &'a Path,
     pub env: &'a [(String, String)],
     pub extra: &'a [String],
     pub command: &'a [String],
@@ -123,7 +126,7 @@ impl Launcher {
     pub(crate) fn command_line(&self, job: &Job<'_>) -> Vec<String> {
         let ranks = (job.nodes * job.ranks_per_node).to_string();
         let (agent, hostfile) = (job.agent.display().to_string(), job.hostfile.display().to_string());
-        let net = job.subnet.to_string();
+        let (net, scratch) = (job.subnet.to_string(), job.scratch.display().to_string());
         let mut argv = words(&[&self.path.display().to_string()]);
         let mut mca = |kind: &str, settings: &[(&str, &str)]| {
             argv.extend(settings.iter().flat_map(|(name, value)| words(&[kind, name, value])));
@@ -134,6 +137,7 @@ impl Launcher {
                     "--mca",
                     &[("plm_rsh_agent", &agent), ("plm_rsh_no_tree_spawn", "1"), ("oob_tcp_if_include", &net)],
                 );
+                mca("--mca", &[("orte_tmpdir_base", &scratch)]);
                 mca("--mca", &OPEN_MPI);
                 mca("--mca", &[("btl_tcp_if_include", &net), ("osc", "pt2pt")]);
                 argv.extend(words(&["--oversubscribe", "--bind-to", "none", "--hostfile", &hostfile, "-np", &ranks]));
@@ -143,6 +147,7 @@ impl Launcher {
                     "--prtemca",
                     &[("plm_ssh_agent", &agent), ("plm_ssh_no_tree_spawn", "1"), ("prte_if_include", &net)],
                 );
+                mca("--prtemca", &[("prte_tmpdir_base", &scratch)]);
                 mca("--mca", &OPEN_MPI);
                 mca("--mca", &[("btl_tcp_if_include", &net), ("osc", "^ucx")]);
                 argv.extend(words(&["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "--hostfile", &hostfile]));
@@ -221,6 +226,7 @@ mod tests {
             ranks_per_node: 2,
             agent: Path::new("/t/tailback-agent"),
             hostfile: Path::new("/t/hostfile"),
+            scratch: Path::new("/t/tmp"),
             env: &[("A".into(), "1".into())],
             extra: &words(&["--extra"]),
             command: &words(&["prog", "-x"]),
@@ -232,7 +238,7 @@ mod tests {
         assert_eq!(
             line(Family::OpenMpi4),
             "/m/mpirun --mca plm_rsh_agent /t/tailback-agent --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include 10.77.0.0/16 \
-             --mca pml ob1 --mca btl tcp,self,vader --mca mpi_yield_when_idle 1 --mca btl_tcp_if_include 10.77.0.0/16 \
+             --mca orte_tmpdir_base /t/tmp --mca pml ob1 --mca btl tcp,self,vader --mca mpi_yield_when_idle 1 --mca btl_tcp_if_include 10.77.0.0/16 \
              --mca osc pt2pt --oversubscribe --bind-to none --hostfile /t/hostfile -np 6 -x A --extra prog -x"
         );
         let five = line(Family::OpenMpi5);

@@ -149,12 +149,16 @@ impl RunPlace {
         }
         fs::create_dir(&dir).map_err(Error::io("making", &dir))?;
         let place = RunPlace { mark: process::mark_of(state) + &id, dir };
+        fs::create_dir(place.scratch()).map_err(Error::io("making", &place.scratch()))?;
         let link = place.agent();
         std::os::unix::fs::symlink(agent, &link).map_err(Error::io("making", &link))?;
         Ok(place)
     }
     fn agent(&self) -> PathBuf {
         self.dir.join(AGENT_NAME)
+    }
+    fn scratch(&self) -> PathBuf {
+        self.dir.join("tmp")
     }
     fn hostfile(&self) -> PathBuf {
         self.dir.join("hostfile")
@@ -185,6 +189,7 @@ fn mpi_task(state: &State, run: &RunSpec, nodes: usize, mpi: &Launcher, place: &
         ranks_per_node: run.ranks_per_node,
         agent: &place.agent(),
         hostfile: &hostfile,
+        scratch: &place.scratch(),
         env: &run.env,
         extra: &run.launcher_args,
         command: &run.command,
