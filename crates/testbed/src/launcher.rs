@@ -4,7 +4,7 @@
 //!
 //! What goes wrong in the launchers and libraries themselves, seen on two cores; give such runs a timeout:
 //! - MPICH 4.0.2 (UCX 1.13): good on 2 nodes; with 4 or more it often hangs in `MPI_Finalize`.
-//! - Open MPI 5.0.11: a command that is no MPI program and ends at once (`hostname`) leaves `prterun` waiting in one case of four.
+//! - Open MPI 5.0.11: a command that is no MPI program and ends at once (`hostname`) left `prterun` waiting in 5 of 15 trials.
 //! - Open MPI 4 and 5 may warn `setpgid failed in parent` while they launch; it is harmless.
 
 use crate::command::{command, find, words};
