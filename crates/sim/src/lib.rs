@@ -1,1 +1,50 @@
-//! Placeholder.
+//! The simulated machine: a packet-level network in virtual time.
+//!
+//! ```text
+//! kernel (a fiber per rank) -> comm -> protocol, matching -> nic -> switch, switch, ... -> nic -> protocol -> fiber
+//!                                          |                  |         |
+//!                                     meeting (split, sum)  control   routing over topology
+//! ```
+//!
+//! Time is integer picoseconds. A run is a pure function of the configuration and the body: the number of threads and the
+//! kind of event queue do not change a bit of it. Switches have finite input buffers and credits, so congestion spreads as it
+//! does in lossless networks, without any tuning.
+//!
+//! Adding a topology, a routing or a congestion control is one new file and one line in [`topology::TOPOLOGIES`],
+//! [`routing::ROUTINGS`] or [`control::CONTROLS`].
+//!
+//! Not modelled: lossy links, the internal structure of switches, the memory system of nodes.
+
+mod barrier;
+mod comm;
+pub mod config;
+pub mod control;
+mod counters;
+mod event;
+mod fabric;
+mod lp;
+mod machine;
+mod matching;
+mod meeting;
+mod nic;
+mod packet;
+mod protocol;
+pub mod routing;
+mod slab;
+mod switch;
+mod table;
+pub mod topology;
+
+pub use config::{Config, ConfigError};
+pub use counters::{PortCounters, Stats};
+pub use event::QueueKind;
+pub use machine::Machine;
+pub use switch::{Counters, Load};
+
+/// The machines that come with the program: name and machine file.
+pub const BUILTIN: &[(&str, &str)] = &[("default", include_str!("../../../machines/default.toml"))];
+
+/// The machine file of a built-in machine.
+pub fn builtin(name: &str) -> Option<&'static str> {
+    BUILTIN.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+}

@@ -1,0 +1,76 @@
+//! A barrier for threads that meet every few microseconds: it spins a while and then yields.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Spins before the processor is offered to others: longer than a meeting takes on idle cores, short on busy ones.
+const SPINS: u32 = 4096;
+
+pub(crate) struct Barrier {
+    threads: usize,
+    arrived: AtomicUsize,
+    generation: AtomicUsize,
+    broken: AtomicBool,
+}
+
+/// Another thread has panicked: nobody will come.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+impl Barrier {
+    pub(crate) fn new(threads: usize) -> Barrier {
+        Barrier {
+            threads,
+            arrived: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until all threads are here. What they did before is visible after.
+    pub(crate) fn wait(&self) -> Result<(), Broken> {
+        if self.threads == 1 {
+            return Ok(());
+        }
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.generation.store(generation.wrapping_add(1), Ordering::Release);
+        }
+        let mut spins = 0;
+        while self.generation.load(Ordering::Acquire) == generation {
+            if self.broken.load(Ordering::Relaxed) {
+                return Err(Broken);
+            }
+            spins += 1;
+            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        Ok(())
+    }
+
+    /// Frees those who wait, for good.
+    pub(crate) fn break_up(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_passes_early() {
+        let (barrier, count) = (Barrier::new(3), AtomicUsize::new(0));
+        std::thread::scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|| {
+                    for round in 0..1000 {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        barrier.wait().unwrap();
+                        assert_eq!(count.load(Ordering::Relaxed), 3 * (round + 1));
+                        barrier.wait().unwrap();
+                    }
+                });
+            }
+        });
+    }
+}

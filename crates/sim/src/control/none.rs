@@ -1,0 +1,13 @@
+//! No congestion control: credits alone hold traffic back, hop by hop.
+
+use super::{Entry, Maker};
+use crate::Config;
+use spec::{Card, Params};
+
+/// See the module.
+pub const OFF: Entry =
+    Entry { card: Card { name: "none", about: "credits alone hold traffic back", source: "", params: &[] }, build };
+
+fn build(_: &Params, _: &Config) -> Result<Maker, String> {
+    Ok(Box::new(|| None))
+}

@@ -1,0 +1,330 @@
+//! The fabric: everything about the machine that does not change during a run, numbered for speed and shared by all threads.
+//!
+//! Directed links are numbered so that those which leave one part of the network (an LP, simulated by one thread at a time)
+//! lie together, and those of one switch follow each other by port: an output's state is at `link - first link of the part`.
+
+use crate::Config;
+use crate::config::{ConfigError, choose};
+use crate::control::{CONTROLS, Maker};
+use crate::routing::{ROUTINGS, Routing};
+use crate::slab::NONE;
+use crate::topology::{Cable, Endpoint, Port, Switch, TOPOLOGIES, Target, Topology, Ways, Wiring};
+use spec::Rate;
+
+/// Classes of traffic, each with its own virtual channels: data and requests; small control packets.
+pub(crate) const CLASSES: usize = 2;
+/// The class of acknowledgements, clear-to-send and notices.
+pub(crate) const CONTROL_CLASS: u8 = 1;
+/// In [`Link::to`]: the rest is an endpoint, not a switch.
+pub(crate) const ENDPOINT: u32 = 1 << 31;
+
+/// Picoseconds per byte with 20 binary places, so that serialisation is a multiplication and a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace(u64);
+
+impl Pace {
+    pub(crate) fn new(rate: Rate) -> Pace {
+        Pace((1e12 / rate.bytes_per_s() * (1u64 << 20) as f64).round() as u64)
+    }
+    /// How long `bytes` of one packet take, rounded up.
+    #[inline]
+    pub(crate) fn time(self, bytes: u32) -> u64 {
+        (u64::from(bytes) * self.0 + (1 << 20) - 1) >> 20
+    }
+}
+
+/// One direction of a cable.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    /// Switch, or endpoint with [`ENDPOINT`].
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Port number at the receiving switch.
+    pub(crate) to_port: Port,
+    pub(crate) from_port: Port,
+    pub(crate) lp_from: u16,
+    pub(crate) lp_to: u16,
+    /// From the head leaving to the head ready at the other side, the switch's own latency included.
+    pub(crate) latency: u64,
+    /// From a buffer freed at the other side to the credit usable here.
+    pub(crate) credit_latency: u64,
+    pub(crate) pace: Pace,
+    pub(crate) rate: f64,
+    pub(crate) kind: &'static str,
+}
+
+pub(crate) struct SwitchInfo {
+    /// The link that leaves by port 0.
+    pub(crate) first_link: u32,
+    pub(crate) ports: Port,
+}
+
+pub(crate) struct EndpointInfo {
+    pub(crate) switch: Switch,
+    pub(crate) port: Port,
+    /// The link by which it injects.
+    pub(crate) inject: u32,
+    /// Its number among the endpoints of its part.
+    pub(crate) local: u32,
+    pub(crate) lp: u16,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct NodeInfo {
+    pub(crate) lp: u16,
+    /// Its number among the nodes of its part.
+    pub(crate) local: u32,
+}
+
+/// What belongs to one part of the network.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) first_link: u32,
+    pub(crate) links: u32,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// The machine as built.
+pub(crate) struct Fabric {
+    pub(crate) config: Config,
+    pub(crate) topology: Box<dyn Topology>,
+    pub(crate) routing: Box<dyn Routing>,
+    pub(crate) control: Maker,
+    pub(crate) links: Vec<Link>,
+    pub(crate) switches: Vec<SwitchInfo>,
+    pub(crate) endpoints: Vec<EndpointInfo>,
+    pub(crate) nodes: Vec<NodeInfo>,
+    pub(crate) parts: Vec<Part>,
+    /// Virtual channels per class, and in all.
+    pub(crate) class_vcs: u8,
+    pub(crate) vcs: usize,
+    /// No effect of one part on another is sooner than this; `u64::MAX` with one part.
+    pub(crate) lookahead: u64,
+    /// Modelled time of one step of a tree over all ranks, for what the machine resolves centrally.
+    pub(crate) tree_step: u64,
+}
+
+impl Fabric {
+    pub(crate) fn new(config: &Config) -> Result<Fabric, ConfigError> {
+        config.check()?;
+        let mut config = config.clone();
+        let (topology, t) = choose("topology", TOPOLOGIES, |e| &e.card, &config.topology)?;
+        let (routing, r) = choose("routing", ROUTINGS, |e| &e.card, &config.routing)?;
+        let (control, c) = choose("congestion control", CONTROLS, |e| &e.card, &config.control)?;
+        for (section, name, params) in [
+            ("topology", &config.topology.0, &t),
+            ("routing", &config.routing.0, &r),
+            ("control", &config.control.0, &c),
+        ] {
+            config.facts.push((section.into(), name.clone()));
+            config.facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
+        }
+        let topology = (topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
+        let routing = (routing.build)(&r).map_err(ConfigError::Absurd)?;
+        let control = (control.build)(&c, &config).map_err(ConfigError::Absurd)?;
+        let mut wiring = Wiring::default();
+        topology.wire(&mut wiring);
+        if wiring.attached.len() < config.endpoints() {
+            return Err(ConfigError::Absurd(format!(
+                "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",
+                wiring.attached.len(),
+                config.endpoints()
+            )));
+        }
+        let class_vcs = topology.vcs(routing.detours());
+        let mut fabric = Fabric {
+            lookahead: u64::MAX,
+            tree_step: 0,
+            class_vcs,
+            vcs: usize::from(class_vcs) * CLASSES,
+            links: Vec::new(),
+            switches: Vec::new(),
+            endpoints: Vec::new(),
+            nodes: Vec::new(),
+            parts: Vec::new(),
+            config,
+            topology,
+            routing,
+            control,
+        };
+        fabric.lay(&wiring)?;
+        fabric.tree_step = fabric.small_message();
+        Ok(fabric)
+    }
+
+    /// Numbers everything. Parts without look-ahead cannot run in parallel, so then there is one part.
+    fn lay(&mut self, wiring: &Wiring) -> Result<(), ConfigError> {
+        let parts = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
+        if parts > usize::from(u16::MAX) {
+            return Err(ConfigError::Absurd(format!("{parts} groups of switches are too many; at most 65535")));
+        }
+        self.number(wiring, &wiring.groups, parts);
+        let crossing = self.links.iter().filter(|l| l.lp_from != l.lp_to);
+        self.lookahead = crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX);
+        if self.lookahead == 0 {
+            self.number(wiring, &vec![0; wiring.groups.len()], 1);
+            self.lookahead = u64::MAX;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
+        let (nics, nic) = (self.config.nic.per_node, self.config.nic.clone());
+        let router = self.config.switch.latency.ps();
+        self.parts = (0..parts).map(|_| Part::default()).collect();
+        self.nodes = Vec::new();
+        self.endpoints = Vec::new();
+        for node in 0..self.config.nodes {
+            let (switch, _) = wiring.attached[node * nics];
+            let lp = groups[switch as usize] as u16;
+            let part = &mut self.parts[usize::from(lp)];
+            self.nodes.push(NodeInfo { lp, local: part.nodes.len() as u32 });
+            part.nodes.push(node as u32);
+            for n in 0..nics {
+                let (switch, port) = wiring.attached[node * nics + n];
+                let local = part.endpoints.len() as u32;
+                part.endpoints.push((node * nics + n) as Endpoint);
+                self.endpoints.push(EndpointInfo { switch, port, inject: NONE, local, lp });
+            }
+        }
+        // A switch's ports in order: what is at the other end, and the cable.
+        let mut ports: Vec<Vec<(u32, Port, Cable)>> =
+            wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(&nic, nic.eject_rate)); usize::from(n)]).collect();
+        for (e, &(switch, port)) in wiring.attached.iter().enumerate().take(self.config.endpoints()) {
+            ports[switch as usize][usize::from(port)].0 = ENDPOINT | e as u32;
+        }
+        for &((a, pa), (b, pb), cable) in &wiring.cables {
+            ports[a as usize][usize::from(pa)] = (b, pb, cable);
+            ports[b as usize][usize::from(pb)] = (a, pa, cable);
+        }
+        self.links = Vec::new();
+        self.switches = ports.iter().map(|p| SwitchInfo { first_link: 0, ports: p.len() as Port }).collect();
+        let mut order: Vec<usize> = (0..ports.len()).collect();
+        order.sort_by_key(|&s| groups[s]);
+        let mut order = order.into_iter().peekable();
+        for lp in 0..parts {
+            self.parts[lp].first_link = self.links.len() as u32;
+            while let Some(s) = order.next_if(|&s| groups[s] as usize == lp) {
+                self.switches[s].first_link = self.links.len() as u32;
+                for (port, &(to, to_port, cable)) in ports[s].iter().enumerate() {
+                    let lp_to = match to {
+                        NONE => lp as u16,
+                        e if e & ENDPOINT != 0 => self.endpoints[(e & !ENDPOINT) as usize].lp,
+                        s => groups[s as usize] as u16,
+                    };
+                    let flight = cable.latency.ps();
+                    let latency = flight + if to & ENDPOINT == 0 { router } else { 0 };
+                    self.links.push(Link {
+                        from: s as u32,
+                        to,
+                        to_port,
+                        from_port: port as Port,
+                        lp_from: lp as u16,
+                        lp_to,
+                        latency,
+                        credit_latency: flight + router,
+                        pace: Pace::new(cable.rate),
+                        rate: cable.rate.bytes_per_s(),
+                        kind: cable.kind,
+                    });
+                }
+            }
+            self.number_injections(lp, groups, router);
+            self.parts[lp].links = self.links.len() as u32 - self.parts[lp].first_link;
+        }
+    }
+
+    fn number_injections(&mut self, lp: usize, groups: &[u32], router: u64) {
+        let cable = edge(&self.config.nic, self.config.nic.rate);
+        for &e in &self.parts[lp].endpoints {
+            let end = &mut self.endpoints[e as usize];
+            end.inject = self.links.len() as u32;
+            self.links.push(Link {
+                from: ENDPOINT | e,
+                to: end.switch,
+                to_port: end.port,
+                from_port: 0,
+                lp_from: lp as u16,
+                lp_to: groups[end.switch as usize] as u16,
+                latency: cable.latency.ps() + router,
+                credit_latency: cable.latency.ps(),
+                pace: Pace::new(cable.rate),
+                rate: cable.rate.bytes_per_s(),
+                kind: cable.kind,
+            });
+        }
+    }
+
+    pub(crate) fn node_of(&self, rank: u32) -> u32 {
+        rank / self.config.ranks_per_node as u32
+    }
+
+    /// The part that simulates a rank, and the rank's number there.
+    pub(crate) fn home(&self, rank: u32) -> (u16, u32) {
+        let per = self.config.ranks_per_node as u32;
+        let node = self.nodes[(rank / per) as usize];
+        (node.lp, node.local * per + rank % per)
+    }
+
+    /// The NIC that a rank uses: the ranks of a node take its NICs in turn.
+    pub(crate) fn endpoint_of(&self, rank: u32) -> Endpoint {
+        let (per, nics) = (self.config.ranks_per_node as u32, self.config.nic.per_node as u32);
+        (rank / per) * nics + (rank % per) % nics
+    }
+
+    /// The switch behind a port, if it is one.
+    #[cfg(test)]
+    pub(crate) fn neighbour(&self, at: Switch, port: Port) -> Option<Switch> {
+        let to = self.links[(self.switches[at as usize].first_link + u32::from(port)) as usize].to;
+        (to & ENDPOINT == 0).then_some(to)
+    }
+
+    /// The links of the fixed route between two endpoints, injection and ejection included.
+    pub(crate) fn path(&self, from: Endpoint, to: Endpoint) -> Vec<&Link> {
+        let (a, b) = (&self.endpoints[from as usize], &self.endpoints[to as usize]);
+        let mut path = vec![&self.links[a.inject as usize]];
+        let (mut at, mut ways) = (a.switch, Ways::default());
+        while at != b.switch {
+            ways.clear();
+            self.topology.ways(at, Target { switch: b.switch, endpoint: to }, &mut ways);
+            let port = ways.ports[ways.fixed];
+            let link = &self.links[(self.switches[at as usize].first_link + u32::from(port)) as usize];
+            path.push(link);
+            at = link.to;
+        }
+        path.push(&self.links[(self.switches[b.switch as usize].first_link + u32::from(b.port)) as usize]);
+        path
+    }
+
+    /// The zero-load time of a small message across the machine, overheads included.
+    fn small_message(&self) -> u64 {
+        let host = self.config.host.send_overhead.ps() + self.config.host.recv_overhead.ps();
+        match self.endpoints.len() {
+            0 | 1 => host + self.config.host.local_latency.ps(),
+            n => host + self.wire_time(0, n as u32 - 1, 8),
+        }
+    }
+
+    /// The closed form of the zero-load time from a message's arrival at the source NIC to its end at the destination's NIC:
+    ///
+    /// T = sum over links of (time of flight + switch latency) + the injection of all packets but the last, each with the
+    /// NIC's packet overhead + the last packet once on the slowest link + the receiving NIC's packet overhead.
+    ///
+    /// It holds for the fixed route when the injection link is the slowest, as in every network without oversubscribed cables.
+    pub(crate) fn wire_time(&self, from: Endpoint, to: Endpoint, bytes: u64) -> u64 {
+        let (mtu, header) = (u64::from(self.config.nic.mtu), self.config.nic.header);
+        let overhead = self.config.nic.packet_overhead.ps();
+        let path = self.path(from, to);
+        let full = bytes.saturating_sub(1) / mtu;
+        let last = (bytes - full * mtu) as u32 + header;
+        let latency: u64 = path.iter().map(|l| l.latency).sum();
+        let before = full * (path[0].pace.time(self.config.packet()) + overhead);
+        let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
+        latency + before + slowest + overhead
+    }
+}
+
+fn edge(nic: &crate::config::NicConfig, rate: Rate) -> Cable {
+    Cable { rate, latency: nic.latency, kind: "edge" }
+}

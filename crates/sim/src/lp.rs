@@ -1,0 +1,205 @@
+//! One part of the network with its nodes and ranks: all state that changes, and the loop that serves its events.
+//!
+//! A part (a logical process of the parallel simulation) is owned by one thread. What it does to other parts goes into its
+//! outbox and is handed over between windows of time. The modules `switch`, `nic` and `protocol` add their methods to it.
+
+use crate::control::{Asks, By, Control, Flow};
+use crate::event::{Event, Queue};
+use crate::fabric::Fabric;
+use crate::matching::Matching;
+use crate::meeting::Key as MeetingKey;
+use crate::nic::Nics;
+use crate::packet::{Head, Kind, Message, Packet};
+use crate::protocol::Hosts;
+use crate::slab::{NONE, Slab};
+use crate::switch::Outs;
+use crate::topology::Ways;
+use spec::{Rng, Time};
+
+/// What one part does to another.
+#[derive(Default)]
+pub(crate) struct Mail {
+    /// Packets with the time of their arrival event; heads of those that carry one, in order.
+    pub(crate) packets: Vec<(u64, Packet)>,
+    pub(crate) heads: Vec<Head>,
+    /// Link, virtual channel, bytes, time.
+    pub(crate) credits: Vec<(u32, u8, u32, u64)>,
+    /// Notices by the side channel.
+    pub(crate) notices: Vec<(u64, Flow, u32)>,
+}
+
+impl Mail {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.credits.is_empty() && self.notices.is_empty()
+    }
+}
+
+/// Totals of a part; summed over parts they are the run's statistics.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Totals {
+    pub(crate) events: u64,
+    pub(crate) hops: u64,
+    pub(crate) messages: u64,
+    pub(crate) injected: u64,
+    pub(crate) delivered: u64,
+    pub(crate) log: u64,
+}
+
+pub(crate) struct Lp<'f> {
+    pub(crate) id: u16,
+    pub(crate) fabric: &'f Fabric,
+    pub(crate) now: u64,
+    pub(crate) queue: Queue,
+    pub(crate) packets: Slab<Packet>,
+    pub(crate) heads: Slab<Head>,
+    pub(crate) messages: Slab<Message>,
+    pub(crate) outs: Outs,
+    pub(crate) nics: Nics,
+    pub(crate) hosts: Hosts,
+    pub(crate) matching: Matching,
+    pub(crate) control: Option<Box<dyn Control>>,
+    pub(crate) asks: Asks,
+    pub(crate) notices: Slab<(Flow, u32)>,
+    pub(crate) rng: Rng,
+    pub(crate) ways: Ways,
+    pub(crate) outbox: Vec<Mail>,
+    pub(crate) totals: Totals,
+    /// Why the run cannot go on: when, and what.
+    pub(crate) failure: Option<(u64, String)>,
+    /// A meeting whose last member has joined: its results wait to be handed out.
+    pub(crate) met: Option<MeetingKey>,
+}
+
+/// Why the loop stopped.
+pub(crate) enum Stop {
+    /// This rank is to run.
+    Resume(u32),
+    /// Nothing is left before the limit.
+    Idle,
+}
+
+impl<'f> Lp<'f> {
+    pub(crate) fn new(id: u16, fabric: &'f Fabric) -> Lp<'f> {
+        let part = &fabric.parts[usize::from(id)];
+        let config = &fabric.config;
+        // About eight events per packet of a busy network.
+        let busy = config.nic.rate.bytes_per_s() / f64::from(config.packet()) * 8.0 * part.endpoints.len() as f64;
+        Lp {
+            id,
+            fabric,
+            now: 0,
+            queue: Queue::new(config.event_queue, busy),
+            packets: Slab::new(),
+            heads: Slab::new(),
+            messages: Slab::new(),
+            outs: Outs::new(fabric, part),
+            nics: Nics::new(fabric, part),
+            hosts: Hosts::new(fabric, part),
+            matching: Matching::new(),
+            control: (fabric.control)(),
+            asks: Asks::default(),
+            notices: Slab::new(),
+            rng: Rng::new(config.seed, "network", u64::from(id)),
+            ways: Ways::default(),
+            outbox: (0..fabric.parts.len()).map(|_| Mail::default()).collect(),
+            totals: Totals::default(),
+            failure: None,
+            met: None,
+        }
+    }
+
+    /// Serves events before `limit` until a rank is to run or nothing is left.
+    pub(crate) fn serve(&mut self, limit: u64) -> Stop {
+        while let Some((time, event)) = self.queue.pop_before(limit) {
+            debug_assert!(time >= self.now, "time runs backwards");
+            self.now = time;
+            self.totals.events += 1;
+            match event {
+                Event::Arrive(packet) => self.arrive(packet),
+                Event::Wake(out) => self.wake(out),
+                Event::Post(message) => self.post(message),
+                Event::Local(head) => {
+                    let head = self.heads.take(head);
+                    self.deliver(head, time);
+                }
+                Event::Resume(rank) => return Stop::Resume(rank),
+                Event::InputReady(input) => self.input_ready(input),
+                Event::Unpark(flow) => self.unpark(flow),
+                Event::Timer(number) => self.controlled(|c, now, _, asks| c.timer(now, number, asks)),
+                Event::Notice(notice) => {
+                    let (flow, value) = self.notices[notice];
+                    self.notices.free(notice);
+                    self.notified(flow, value);
+                }
+            }
+            if self.failure.is_some() {
+                break;
+            }
+        }
+        Stop::Idle
+    }
+
+    /// Ends the run with a reason. The first reason counts.
+    pub(crate) fn fail(&mut self, reason: String) {
+        self.failure.get_or_insert((self.now, reason));
+    }
+
+    /// Takes in what another part has sent.
+    pub(crate) fn receive(&mut self, mail: Mail) {
+        let mut heads = mail.heads.into_iter();
+        for (time, mut packet) in mail.packets {
+            if packet.head != NONE {
+                packet.head = self.heads.insert(heads.next().expect("a header travels with its packet"));
+            }
+            let packet = self.packets.insert(packet);
+            self.queue.push(time, Event::Arrive(packet));
+        }
+        for (link, vc, bytes, time) in mail.credits {
+            self.credit(link, vc, bytes, time);
+        }
+        for (time, flow, value) in mail.notices {
+            let notice = self.notices.insert((flow, value));
+            self.queue.push(time, Event::Notice(notice));
+        }
+    }
+
+    /// Calls the congestion control, if there is one, and does what it asks.
+    #[inline]
+    pub(crate) fn controlled(&mut self, call: impl FnOnce(&mut dyn Control, Time, &mut Rng, &mut Asks)) {
+        if let Some(control) = self.control.as_mut() {
+            call(control.as_mut(), Time::from_ps(self.now), &mut self.rng, &mut self.asks);
+            if !self.asks.notices.is_empty() || !self.asks.timers.is_empty() {
+                self.answer_asks();
+            }
+        }
+    }
+
+    pub(crate) fn notified(&mut self, flow: Flow, value: u32) {
+        self.controlled(|c, now, _, asks| c.notified(now, flow, value, asks));
+    }
+
+    fn answer_asks(&mut self) {
+        let mut asks = std::mem::take(&mut self.asks);
+        for (time, number) in asks.timers.drain(..) {
+            self.queue.push(time.ps().max(self.now), Event::Timer(number));
+        }
+        for notice in asks.notices.drain(..) {
+            let home = self.fabric.endpoints[notice.flow.from as usize].lp;
+            match notice.by {
+                By::Packet => {
+                    let head = Head { kind: Kind::Notice, remote: notice.value, ..Head::default() };
+                    self.send_between(head, notice.flow.to, notice.flow.from);
+                }
+                By::Side(delay) if home == self.id => {
+                    let id = self.notices.insert((notice.flow, notice.value));
+                    self.queue.push(self.now + delay.ps(), Event::Notice(id));
+                }
+                By::Side(delay) => {
+                    let time = self.now + delay.ps().max(self.fabric.lookahead);
+                    self.outbox[usize::from(home)].notices.push((time, notice.flow, notice.value));
+                }
+            }
+        }
+        self.asks = asks;
+    }
+}

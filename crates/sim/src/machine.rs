@@ -1,0 +1,392 @@
+//! The machine: builds the parts, runs them on threads window by window, and says what went wrong.
+//!
+//! Parts are simulated in parallel in windows of virtual time no longer than the look-ahead, the shortest time in which one
+//! part can affect another. Each thread makes and keeps its parts and the fibers of their ranks; between windows mail is
+//! handed over and taken in by the order of the sending parts. Which thread has which part never matters for the result.
+
+use crate::barrier::Barrier;
+use crate::comm::{Place, SimComm};
+use crate::config::{Config, ConfigError};
+use crate::counters::{PortCounters, Stats};
+use crate::event::Event;
+use crate::fabric::Fabric;
+use crate::lp::{Lp, Mail, Stop};
+use crate::meeting::{Meetings, Members};
+use crate::protocol::{Blocked, Doing};
+use comm::{Comm, MachineError};
+use fiber::{Fibers, State};
+use spec::Time;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many waiting ranks an error names before it only counts.
+const NAMED: usize = 10;
+
+/// Endpoints from which several threads are worth their meetings, unless the configuration says a number.
+const WORTH_THREADS: usize = 256;
+
+/// A simulated machine.
+pub struct Machine {
+    fabric: Fabric,
+    after: Mutex<(Stats, Vec<PortCounters>)>,
+}
+
+/// What the threads of a run share.
+struct Shared<'a> {
+    fabric: &'a Fabric,
+    body: &'a (dyn Fn(&dyn Comm) + Sync),
+    world: Arc<Members>,
+    meetings: Meetings,
+    threads: usize,
+    barrier: Barrier,
+    /// Each thread's next event.
+    next: Vec<AtomicU64>,
+    failed: AtomicBool,
+    mail: Vec<Mutex<Vec<(u16, Mail)>>>,
+    ends: Mutex<Vec<End>>,
+}
+
+/// What is left of a part when the run is over.
+struct End {
+    part: u16,
+    now: u64,
+    totals: crate::lp::Totals,
+    peak: u64,
+    ports: Vec<PortCounters>,
+    failure: Option<(u64, String)>,
+    waiting: Vec<(u32, String)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Machine {
+    /// Builds the machine that a configuration describes.
+    pub fn new(config: Config) -> Result<Machine, ConfigError> {
+        Ok(Machine { fabric: Fabric::new(&config)?, after: Mutex::default() })
+    }
+
+    /// The configuration it was built from.
+    pub fn config(&self) -> &Config {
+        &self.fabric.config
+    }
+
+    /// Everything that defines the machine, by name, for the record.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let config = &self.fabric.config;
+        let mut facts = vec![
+            ("nodes".to_string(), config.nodes.to_string()),
+            ("ranks_per_node".to_string(), config.ranks_per_node.to_string()),
+            ("switches".to_string(), self.fabric.switches.len().to_string()),
+            ("links".to_string(), self.fabric.links.len().to_string()),
+            ("vcs".to_string(), self.fabric.vcs.to_string()),
+        ];
+        facts.extend(config.facts.iter().cloned());
+        facts
+    }
+
+    /// What the last run did.
+    pub fn stats(&self) -> Stats {
+        lock(&self.after).0.clone()
+    }
+
+    /// Every port that sent something in the last run.
+    pub fn ports(&self) -> Vec<PortCounters> {
+        lock(&self.after).1.clone()
+    }
+
+    /// The closed form of a lone message's time between two ranks of different nodes, from the start of the send to the end
+    /// of the receive, which is posted before: see the fabric's `wire_time`. Longer than `protocol.eager`, it pays for a
+    /// request and its answer first.
+    pub fn zero_load(&self, from: usize, to: usize, bytes: u64) -> Time {
+        let (config, fabric) = (&self.fabric.config, &self.fabric);
+        let (a, b) = (fabric.endpoint_of(from as u32), fabric.endpoint_of(to as u32));
+        let mut ps = config.host.send_overhead.ps() + config.host.recv_overhead.ps() + fabric.wire_time(a, b, bytes);
+        if bytes > config.eager as u64 {
+            ps += fabric.wire_time(a, b, 0) + fabric.wire_time(b, a, 0);
+        }
+        Time::from_ps(ps)
+    }
+
+    fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        let wanted = match self.fabric.config.threads {
+            0 if self.fabric.endpoints.len() < WORTH_THREADS => 1,
+            0 => cores(),
+            n => n,
+        };
+        wanted.clamp(1, self.fabric.parts.len())
+    }
+
+    fn conclude(&self, mut ends: Vec<End>, threads: usize) -> Result<(), MachineError> {
+        ends.sort_by_key(|e| e.part);
+        let mut stats = Stats { threads, parts: self.fabric.parts.len(), ..Stats::default() };
+        let mut ports = Vec::new();
+        for end in &mut ends {
+            stats.add(end.now, &end.totals, end.peak);
+            ports.append(&mut end.ports);
+        }
+        let lost = stats.injected_bytes - stats.delivered_bytes;
+        *lock(&self.after) = (stats, ports);
+        let first = ends.iter().filter_map(|e| e.failure.as_ref().map(|f| (f.0, e.part, &f.1))).min();
+        if let Some((time, _, reason)) = first {
+            return Err(MachineError(format!("at {}: {reason}", Time::from_ps(time))));
+        }
+        let waiting: Vec<&(u32, String)> = ends.iter().flat_map(|e| &e.waiting).collect();
+        if !waiting.is_empty() {
+            return Err(MachineError(stuck(&waiting, self.fabric.config.ranks())));
+        }
+        match lost {
+            0 => Ok(()),
+            n => {
+                Err(MachineError(format!("the network lost {n} bytes: a bug of the simulator, please report the run")))
+            }
+        }
+    }
+}
+
+impl comm::Machine for Machine {
+    fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
+        let (threads, parts) = (self.threads(), self.fabric.parts.len());
+        let shared = Shared {
+            fabric: &self.fabric,
+            body,
+            world: Arc::new(Members { context: 0, list: None, size: self.fabric.config.ranks() }),
+            meetings: Meetings::new(parts),
+            threads,
+            barrier: Barrier::new(threads),
+            next: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            failed: AtomicBool::new(false),
+            mail: (0..parts).map(|_| Mutex::default()).collect(),
+            ends: Mutex::default(),
+        };
+        let mut outcomes = vec![];
+        if threads == 1 {
+            outcomes.push(shared.work(0));
+        } else {
+            std::thread::scope(|scope| {
+                let shared = &shared;
+                let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || shared.guarded(t))).collect();
+                outcomes.push(shared.guarded(0));
+                outcomes.extend(others.into_iter().map(|t| t.join().unwrap_or_else(|p| Err(panic_text(&*p)))));
+            });
+        }
+        if let Some(Err(reason)) = outcomes.into_iter().find(Result::is_err) {
+            return Err(MachineError(reason));
+        }
+        self.conclude(std::mem::take(&mut lock(&shared.ends)), threads)
+    }
+}
+
+/// A part on its thread: its state, and where its ranks' fibers begin.
+struct Post<'c, 'f> {
+    cell: &'c RefCell<Lp<'f>>,
+    first_fiber: usize,
+}
+
+impl<'a> Shared<'a> {
+    /// Works, and frees the other threads if this one panics.
+    fn guarded(&self, thread: usize) -> Result<(), String> {
+        catch_unwind(AssertUnwindSafe(|| self.work(thread))).unwrap_or_else(|payload| {
+            self.barrier.break_up();
+            Err(format!("a thread of the simulator panicked: {}", panic_text(&*payload)))
+        })
+    }
+
+    /// One thread's share of the run.
+    fn work(&self, thread: usize) -> Result<(), String> {
+        let config = &self.fabric.config;
+        let parts = self.fabric.parts.len();
+        // Contiguous parts: neighbours exchange most.
+        let (low, high) = (parts * thread / self.threads, parts * (thread + 1) / self.threads);
+        let cells: Vec<RefCell<Lp<'a>>> = (low..high).map(|p| RefCell::new(Lp::new(p as u16, self.fabric))).collect();
+        let ranks: usize = cells.iter().map(|c| c.borrow().hosts.ranks.len()).sum();
+        let result = fiber::scope(ranks, config.stack, |fibers| {
+            let mut posts = Vec::new();
+            for cell in &cells {
+                let first_fiber = self.populate(cell, fibers, ranks_of(self.fabric, cell));
+                posts.push(Post { cell, first_fiber });
+            }
+            let outcome = self.windows(thread, &posts, fibers);
+            for post in &posts {
+                self.note_overflow(post, fibers);
+                lock(&self.ends).push(end_of(&mut post.cell.borrow_mut()));
+            }
+            outcome
+        });
+        result.map_err(|e| {
+            let each = spec::show_bytes(config.stack as u64);
+            format!("cannot reserve {ranks} stacks of {each}: {e}; lower the machine's `stack` setting or raise the limit of address space (ulimit -v)")
+        })?
+    }
+
+    /// Makes the fibers of a part's ranks and lets each start at time zero.
+    fn populate<'c>(&'c self, cell: &'c RefCell<Lp<'a>>, fibers: &mut Fibers<'c>, ranks: Vec<u32>) -> usize {
+        let mut first = None;
+        for (local, world) in ranks.into_iter().enumerate() {
+            let fiber = fibers.spawn(move |suspender| {
+                let local = local as u32;
+                let place = Place { lp: cell, suspender, meetings: &self.meetings, world, local };
+                (self.body)(&SimComm::new(place, Arc::clone(&self.world), world));
+                cell.borrow_mut().hosts.ranks[local as usize].blocked = Blocked::Done;
+            });
+            first.get_or_insert(fiber);
+            cell.borrow_mut().queue.push(0, Event::Resume(local as u32));
+        }
+        first.unwrap_or(0)
+    }
+
+    /// Runs window after window until nothing is left to happen.
+    fn windows(&self, thread: usize, posts: &[Post<'_, 'a>], fibers: &mut Fibers<'_>) -> Result<(), String> {
+        let broken = |_| "another thread of the simulator panicked".to_string();
+        let mut failed = false;
+        loop {
+            let mine = posts.iter().filter_map(|p| p.cell.borrow_mut().queue.peek()).min().unwrap_or(u64::MAX);
+            self.next[thread].store(mine, Ordering::Release);
+            self.barrier.wait().map_err(broken)?;
+            let next = self.next.iter().map(|n| n.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
+            if next == u64::MAX || failed {
+                return Ok(());
+            }
+            let limit = next.saturating_add(self.fabric.lookahead);
+            for post in posts {
+                self.run_part(post, limit, fibers);
+                let mut lp = post.cell.borrow_mut();
+                let id = lp.id;
+                for (to, mail) in lp.outbox.iter_mut().enumerate().filter(|(_, mail)| !mail.is_empty()) {
+                    lock(&self.mail[to]).push((id, std::mem::take(mail)));
+                }
+                if lp.failure.is_some() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            }
+            self.barrier.wait().map_err(broken)?;
+            // Read here, where nobody sets it: all threads must decide alike.
+            failed = self.failed.load(Ordering::Acquire);
+            for post in posts {
+                let mut lp = post.cell.borrow_mut();
+                let mut mail = std::mem::take(&mut *lock(&self.mail[usize::from(lp.id)]));
+                mail.sort_by_key(|m| m.0);
+                mail.into_iter().for_each(|(_, m)| lp.receive(m));
+                self.meetings.hand_out(&mut lp);
+            }
+        }
+    }
+
+    /// Serves a part's events before `limit`, letting its ranks run.
+    fn run_part(&self, post: &Post<'_, 'a>, limit: u64, fibers: &mut Fibers<'_>) {
+        let alone = self.fabric.parts.len() == 1;
+        loop {
+            let stop = post.cell.borrow_mut().serve(limit);
+            let Stop::Resume(rank) = stop else { return };
+            let state = fibers.resume(post.first_fiber + rank as usize);
+            let mut lp = post.cell.borrow_mut();
+            match state {
+                State::Suspended | State::Done => {}
+                State::Panicked(payload) => {
+                    let reason = format!("rank {}: {}", self.world_rank(&lp, rank), panic_text(&*payload));
+                    lp.fail(reason);
+                }
+                State::Overflowed => {
+                    let reason = overflow(self.world_rank(&lp, rank), self.fabric.config.stack);
+                    lp.fail(reason);
+                }
+            }
+            if lp.failure.is_some() {
+                return;
+            }
+            // With one part nobody else can be late: outcomes need not wait for the end of a window.
+            if lp.met.take().is_some() && alone {
+                self.meetings.hand_out(&mut lp);
+            }
+        }
+    }
+
+    fn note_overflow(&self, post: &Post<'_, 'a>, fibers: &Fibers<'_>) {
+        let mut lp = post.cell.borrow_mut();
+        let range = post.first_fiber..post.first_fiber + lp.hosts.ranks.len();
+        if let Some(fiber) = fibers.overflowed().into_iter().find(|f| range.contains(f)) {
+            let rank = self.world_rank(&lp, (fiber - post.first_fiber) as u32);
+            lp.failure = Some((0, overflow(rank, self.fabric.config.stack)));
+        }
+    }
+
+    fn world_rank(&self, lp: &Lp<'_>, local: u32) -> u32 {
+        world_rank(self.fabric, lp.id, local)
+    }
+}
+
+/// The world rank of a part's rank.
+fn world_rank(fabric: &Fabric, part: u16, local: u32) -> u32 {
+    let per = fabric.config.ranks_per_node as u32;
+    fabric.parts[usize::from(part)].nodes[(local / per) as usize] * per + local % per
+}
+
+fn ranks_of(fabric: &Fabric, cell: &RefCell<Lp<'_>>) -> Vec<u32> {
+    let lp = cell.borrow();
+    (0..lp.hosts.ranks.len() as u32).map(|local| world_rank(fabric, lp.id, local)).collect()
+}
+
+fn overflow(rank: u32, stack: usize) -> String {
+    let stack = spec::show_bytes(stack as u64);
+    format!("rank {rank} used up its stack of {stack}; raise the machine's `stack` setting")
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".into())
+}
+
+/// What a part leaves when the run is over.
+fn end_of(lp: &mut Lp<'_>) -> End {
+    let waiting = |(local, rank): (usize, &crate::protocol::Rank)| {
+        let world = world_rank(lp.fabric, lp.id, local as u32);
+        match rank.blocked {
+            Blocked::Done => None,
+            Blocked::Group(g) => Some((world, waits_for(lp, g))),
+            Blocked::Meeting(_) => {
+                Some((world, "a split or a sum that others of its communicator have not joined".into()))
+            }
+            Blocked::No => Some((world, "nothing that can happen".into())),
+        }
+    };
+    End {
+        part: lp.id,
+        now: lp.now,
+        totals: lp.totals,
+        peak: lp.peak_queue(),
+        ports: lp.port_counters(),
+        waiting: lp.hosts.ranks.iter().enumerate().filter_map(waiting).collect(),
+        failure: lp.failure.take(),
+    }
+}
+
+fn waits_for(lp: &Lp<'_>, group: u32) -> String {
+    let open = lp.hosts.open(group);
+    let Some(r) = open.first() else { return "nothing that can happen".into() };
+    let what = match r.doing {
+        Doing::Send => format!("its send of {} bytes to rank {} with tag {}", r.len, r.peer, r.tag),
+        Doing::Receive => format!("a message of {} bytes from rank {} with tag {}", r.len, r.peer, r.tag),
+        Doing::Put => format!("its put of {} bytes to rank {}", r.len, r.peer),
+        Doing::Get => format!("its get of {} bytes from rank {}", r.len, r.peer),
+    };
+    if open.len() > 1 { format!("{what}, and for {} more operations", open.len() - 1) } else { what }
+}
+
+/// The text of a deadlock: who waits for whom.
+fn stuck(waiting: &[&(u32, String)], ranks: usize) -> String {
+    let mut waiting = waiting.to_vec();
+    waiting.sort();
+    let mut text = format!("deadlock: nothing is left to happen and {} of {ranks} ranks still wait", waiting.len());
+    for (rank, what) in waiting.iter().take(NAMED) {
+        text += &format!("\n  rank {rank} waits for {what}");
+    }
+    if waiting.len() > NAMED {
+        text += &format!("\n  and {} more", waiting.len() - NAMED);
+    }
+    text
+}

@@ -1,0 +1,384 @@
+//! NICs: from messages to packets and back.
+//!
+//! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
+//! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
+//! packet overhead, keeps at most `outstanding` puts and gets under way, and holds back flows that the congestion control
+//! paces. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
+//! in, whatever its host does, so that no protocol can block the network.
+
+use crate::control::Flow;
+use crate::event::Event;
+use crate::fabric::{CLASSES, CONTROL_CLASS, Fabric, Part};
+use crate::lp::Lp;
+use crate::packet::{Head, Kind, Message, Packet};
+use crate::slab::{NONE, Slab};
+use crate::switch::seen;
+use crate::table::Table;
+use crate::topology::Endpoint;
+use spec::Time;
+
+/// One NIC.
+pub(crate) struct Nic {
+    /// Its output, as numbered in its part.
+    pub(crate) out: u32,
+    /// For each class the last of the ring of flows that have something to send.
+    rings: [u32; CLASSES],
+    last_class: usize,
+    /// When it may start the next message.
+    next_message: u64,
+    /// How many messages it has started.
+    started: u32,
+    /// Puts and gets under way, and those that wait for their turn.
+    outstanding: u32,
+    blocked_head: u32,
+    blocked_tail: u32,
+    /// Its receiving side is busy until then.
+    receiving: u64,
+}
+
+/// Messages from one NIC to one destination.
+struct FlowState {
+    nic: u32,
+    class: u8,
+    head: u32,
+    tail: u32,
+    /// The next flow of the ring.
+    next: u32,
+}
+
+/// A message of several packets of which some have come.
+struct Partial {
+    received: u64,
+    head: u32,
+}
+
+/// All NICs of a part.
+pub(crate) struct Nics {
+    pub(crate) list: Vec<Nic>,
+    flows: Slab<FlowState>,
+    flow_of: Table,
+    partials: Slab<Partial>,
+    partial_of: Table,
+}
+
+/// What came of an attempt to send from a class.
+enum Attempt {
+    Empty,
+    Sent,
+    NoCredits,
+    NotBefore(u64),
+}
+
+impl Nics {
+    pub(crate) fn new(fabric: &Fabric, part: &Part) -> Nics {
+        let nic = |&endpoint: &Endpoint| Nic {
+            out: fabric.endpoints[endpoint as usize].inject - part.first_link,
+            rings: [NONE; CLASSES],
+            last_class: 0,
+            next_message: 0,
+            started: 0,
+            outstanding: 0,
+            blocked_head: NONE,
+            blocked_tail: NONE,
+            receiving: 0,
+        };
+        Nics {
+            list: part.endpoints.iter().map(nic).collect(),
+            flows: Slab::new(),
+            flow_of: Table::new(),
+            partials: Slab::new(),
+            partial_of: Table::new(),
+        }
+    }
+
+    /// Adds a flow at the end of its ring. True if the ring was empty.
+    fn join_ring(&mut self, f: u32) {
+        let (nic, class) = (self.flows[f].nic as usize, usize::from(self.flows[f].class));
+        let last = std::mem::replace(&mut self.list[nic].rings[class], f);
+        if last == NONE {
+            self.flows[f].next = f;
+        } else {
+            self.flows[f].next = self.flows[last].next;
+            self.flows[last].next = f;
+        }
+    }
+
+    /// Takes the first flow out of its ring.
+    fn leave_ring(&mut self, f: u32) {
+        let (nic, class) = (self.flows[f].nic as usize, usize::from(self.flows[f].class));
+        let last = self.list[nic].rings[class];
+        debug_assert_eq!(self.flows[last].next, f);
+        if last == f {
+            self.list[nic].rings[class] = NONE;
+        } else {
+            self.flows[last].next = self.flows[f].next;
+        }
+    }
+}
+
+fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
+    (u64::from(from) << 32 | u64::from(to), u64::from(class))
+}
+
+impl Lp<'_> {
+    /// Sends a message between endpoints now, on no rank's behalf.
+    pub(crate) fn send_between(&mut self, head: Head, from: Endpoint, to: Endpoint) {
+        let message = self.messages.insert(Message::new(head, from, to, self.fabric.config.nic.mtu));
+        self.post(message);
+    }
+
+    /// A message reaches its NIC.
+    pub(crate) fn post(&mut self, id: u32) {
+        let message = &self.messages[id];
+        let n = self.fabric.endpoints[message.source as usize].local as usize;
+        if matches!(message.head.kind, Kind::Put | Kind::Get) {
+            let nic = &mut self.nics.list[n];
+            if nic.outstanding >= self.fabric.config.nic.outstanding {
+                let tail = std::mem::replace(&mut nic.blocked_tail, id);
+                match tail {
+                    NONE => nic.blocked_head = id,
+                    _ => self.messages[tail].next = id,
+                }
+                return;
+            }
+            nic.outstanding += 1;
+        }
+        self.enqueue_message(n as u32, id);
+    }
+
+    /// An answer has come back: the next put or get may go.
+    pub(crate) fn answered(&mut self, endpoint: Endpoint) {
+        let n = self.fabric.endpoints[endpoint as usize].local;
+        let nic = &mut self.nics.list[n as usize];
+        let id = nic.blocked_head;
+        if id == NONE {
+            nic.outstanding -= 1;
+            return;
+        }
+        nic.blocked_head = self.messages[id].next;
+        if nic.blocked_head == NONE {
+            nic.blocked_tail = NONE;
+        }
+        self.messages[id].next = NONE;
+        self.enqueue_message(n, id);
+    }
+
+    fn enqueue_message(&mut self, n: u32, id: u32) {
+        let message = &self.messages[id];
+        let class = if message.head.kind.is_control() { CONTROL_CLASS } else { 0 };
+        let key = flow_key(message.source, message.target, class);
+        self.totals.messages += 1;
+        match self.nics.flow_of.get(key) {
+            Some(f) => {
+                let tail = std::mem::replace(&mut self.nics.flows[f].tail, id);
+                self.messages[tail].next = id;
+            }
+            None => {
+                let flow = FlowState { nic: n, class, head: id, tail: id, next: NONE };
+                let f = self.nics.flows.insert(flow);
+                self.nics.flow_of.set(key, f);
+                self.nics.join_ring(f);
+            }
+        }
+        self.inject(n);
+    }
+
+    /// A flow that was held back may send again.
+    pub(crate) fn unpark(&mut self, f: u32) {
+        self.nics.join_ring(f);
+        self.inject(self.nics.flows[f].nic);
+    }
+
+    /// Lets a NIC send its next packet if it can.
+    pub(crate) fn inject(&mut self, n: u32) {
+        let o = self.nics.list[n as usize].out;
+        if self.outs.list[o as usize].busy > self.now {
+            self.outs.list[o as usize].waiting = 1;
+            let busy = self.outs.list[o as usize].busy;
+            return self.wake_at(o, busy);
+        }
+        self.outs.take_returns(o, self.now);
+        let last = self.nics.list[n as usize].last_class;
+        let (mut starved, mut later, mut sent) = (false, u64::MAX, false);
+        for step in 1..=CLASSES {
+            let class = (last + step) % CLASSES;
+            match self.attempt(n, o, class) {
+                Attempt::Empty => {}
+                Attempt::NoCredits => starved = true,
+                Attempt::NotBefore(time) => later = later.min(time),
+                Attempt::Sent => {
+                    self.nics.list[n as usize].last_class = class;
+                    sent = true;
+                    break;
+                }
+            }
+        }
+        let more = self.nics.list[n as usize].rings.iter().any(|&r| r != NONE);
+        self.outs.list[o as usize].waiting = u16::from(more);
+        if sent {
+            self.end_stall(o);
+            if more {
+                let busy = self.outs.list[o as usize].busy;
+                self.wake_at(o, busy);
+            }
+            return;
+        }
+        if starved {
+            self.stall(o);
+        }
+        if later != u64::MAX {
+            self.wake_at(o, later);
+        }
+    }
+
+    /// Tries to send one packet of a class: of the first flow that may send.
+    fn attempt(&mut self, n: u32, o: u32, class: usize) -> Attempt {
+        loop {
+            let last = self.nics.list[n as usize].rings[class];
+            if last == NONE {
+                return Attempt::Empty;
+            }
+            let f = self.nics.flows[last].next;
+            let id = self.nics.flows[f].head;
+            let message = &self.messages[id];
+            let payload = message.left.min(u64::from(self.fabric.config.nic.mtu)) as u32;
+            let wire = payload + self.fabric.config.nic.header;
+            let flow = Flow { from: message.source, to: message.target };
+            let begins = !message.begun;
+            if let Some(control) = self.control.as_mut() {
+                let when = control.pace(Time::from_ps(self.now), flow, wire).ps();
+                if when > self.now {
+                    self.nics.leave_ring(f);
+                    self.queue.push(when, Event::Unpark(f));
+                    continue;
+                }
+            }
+            if begins && self.nics.list[n as usize].next_message > self.now {
+                return Attempt::NotBefore(self.nics.list[n as usize].next_message);
+            }
+            let vc = class as u8 * self.fabric.class_vcs;
+            if self.outs.channels[o as usize * self.outs.vcs + usize::from(vc)].credits < wire {
+                return Attempt::NoCredits;
+            }
+            self.send_packet(n, f, payload, vc);
+            self.controlled(|c, now, _, asks| c.sent(now, flow, wire, asks));
+            return Attempt::Sent;
+        }
+    }
+
+    fn send_packet(&mut self, n: u32, f: u32, payload: u32, vc: u8) {
+        let config = &self.fabric.config.nic;
+        let nic = &mut self.nics.list[n as usize];
+        let (o, id) = (nic.out, self.nics.flows[f].head);
+        let message = &mut self.messages[id];
+        let mut head = NONE;
+        if !message.begun {
+            message.begun = true;
+            message.number = nic.started;
+            nic.started = nic.started.wrapping_add(1);
+            nic.next_message = self.now + config.message_gap.ps();
+            head = self.heads.insert(std::mem::take(&mut message.head));
+        }
+        message.left -= u64::from(payload);
+        self.totals.injected += u64::from(payload);
+        let packet = Packet {
+            ready: self.now,
+            span: 0,
+            wire: payload + config.header,
+            source: message.source,
+            target: message.target,
+            message: message.number,
+            head,
+            next: NONE,
+            via: NONE,
+            at: NONE,
+            middle: NONE,
+            in_port: 0,
+            vc,
+            out_vc: vc,
+            hops: 0,
+            class: self.nics.flows[f].class,
+            part: message.long,
+            marked: false,
+        };
+        let last = message.left == 0;
+        let slot = self.packets.insert(packet);
+        self.transmit(o, slot, packet);
+        let tail = self.outs.list[o as usize].busy;
+        self.outs.list[o as usize].busy += config.packet_overhead.ps();
+        if last {
+            self.end_message(f, id, tail);
+        } else {
+            let class = usize::from(self.nics.flows[f].class);
+            self.nics.list[n as usize].rings[class] = f;
+        }
+    }
+
+    /// The last packet of a flow's first message has left.
+    fn end_message(&mut self, f: u32, id: u32, tail: u64) {
+        let (next, done) = (self.messages[id].next, self.messages[id].done);
+        let (source, target) = (self.messages[id].source, self.messages[id].target);
+        self.messages.free(id);
+        let flow = &mut self.nics.flows[f];
+        flow.head = next;
+        let (class, nic) = (flow.class, flow.nic);
+        if next == NONE {
+            self.nics.leave_ring(f);
+            self.nics.flow_of.remove(flow_key(source, target, class));
+            self.nics.flows.free(f);
+        } else {
+            self.nics.list[nic as usize].rings[usize::from(class)] = f;
+        }
+        if done != NONE {
+            self.complete(done, tail, false);
+        }
+    }
+
+    /// A packet's tail has reached its destination's NIC.
+    pub(crate) fn eject(&mut self, id: u32, packet: Packet) {
+        let end = &self.fabric.endpoints[packet.target as usize];
+        let nic = &mut self.nics.list[end.local as usize];
+        let done = nic.receiving.max(self.now) + self.fabric.config.nic.packet_overhead.ps();
+        nic.receiving = done;
+        self.release(&packet, done);
+        self.packets.free(id);
+        self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));
+        let payload = u64::from(packet.wire - self.fabric.config.nic.header);
+        self.totals.delivered += payload;
+        let head = if packet.part {
+            match self.assemble(&packet, payload) {
+                Some(head) => head,
+                None => return,
+            }
+        } else {
+            packet.head
+        };
+        let head = self.heads.take(head);
+        if head.kind == Kind::Notice {
+            return self.notified(Flow { from: packet.target, to: packet.source }, head.remote);
+        }
+        self.deliver(head, done);
+    }
+
+    /// Counts a packet of a long message; the header once all have come, in whatever order.
+    fn assemble(&mut self, packet: &Packet, payload: u64) -> Option<u32> {
+        let key = (u64::from(packet.source), u64::from(packet.message));
+        let p = self.nics.partial_of.get(key).unwrap_or_else(|| {
+            let p = self.nics.partials.insert(Partial { received: 0, head: NONE });
+            self.nics.partial_of.set(key, p);
+            p
+        });
+        let partial = &mut self.nics.partials[p];
+        partial.received += payload;
+        if packet.head != NONE {
+            partial.head = packet.head;
+        }
+        let head = partial.head;
+        if head == NONE || partial.received < self.heads[head].carried() {
+            return None;
+        }
+        self.nics.partial_of.remove(key);
+        self.nics.partials.free(p);
+        Some(head)
+    }
+}

@@ -1,0 +1,181 @@
+//! Topologies: which switches there are, how they are cabled, and which ways lead nearer to a destination.
+//!
+//! To add one: write `topology/x.rs` with a `pub const X: Entry` (card, `build`) and a type that implements [`Topology`], and
+//! add one line to [`TOPOLOGIES`]. `build` refuses impossible parameters by name. The tests iterate the table: every entry
+//! is wired, every pair of switches is walked by `ways` (each step must bring `hops` down by one), and the virtual channels
+//! are checked for cycles.
+//!
+//! A topology does not choose among ways (that is `routing/`) and knows nothing of buffers, packets or time.
+
+mod chain;
+mod single;
+
+use crate::Config;
+use spec::{Card, Params, Rate, Rng, Time};
+
+/// A switch's number.
+pub type Switch = u32;
+/// The number of a NIC's attachment to the network: node x NICs per node + NIC.
+pub type Endpoint = u32;
+/// A port's number on its switch: attachments and cables in the order in which `wire` makes them.
+pub type Port = u16;
+
+/// Where a packet is going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The switch to reach: the destination's, or an intermediate one of a detour.
+    pub switch: Switch,
+    /// The endpoint the packet is for in the end; fixed routes may depend on it.
+    pub endpoint: Endpoint,
+}
+
+/// How far a packet has come; what a virtual channel may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The virtual channel (within its class) in which it came, 0 from the NIC.
+    pub vc: u8,
+    /// Cables between switches that it has crossed.
+    pub hops: u8,
+    /// The port by which it came into this switch.
+    pub came_by: Port,
+}
+
+/// Ports that lead nearer, in a fixed order, and which of them a fixed route takes.
+#[derive(Default, Debug)]
+pub struct Ways {
+    /// Candidate ports.
+    pub ports: Vec<Port>,
+    /// The index in `ports` that deterministic routing takes (d-mod-k and its like).
+    pub fixed: usize,
+}
+
+impl Ways {
+    /// Empties the list.
+    pub fn clear(&mut self) {
+        self.ports.clear();
+        self.fixed = 0;
+    }
+}
+
+/// A network's shape. Pure: all methods are functions of their arguments.
+pub trait Topology: Send + Sync {
+    /// Makes switches, attaches endpoints `0..endpoints` and lays cables.
+    fn wire(&self, wiring: &mut Wiring);
+
+    /// Adds all ports of `at` that lie on a shortest way to `to.switch`, which is not `at`.
+    fn ways(&self, at: Switch, to: Target, out: &mut Ways);
+
+    /// Cables on a shortest way between two switches.
+    fn hops(&self, from: Switch, to: Switch) -> u32;
+
+    /// Virtual channels (per class) that keep routes free of deadlock, with or without detours over a middle switch.
+    fn vcs(&self, detours: bool) -> u8;
+
+    /// The virtual channel for the next cable, by `port`. The default counts hops, which is always free of cycles if there
+    /// are as many channels as hops; trees and tori need fewer and say so.
+    fn vc(&self, hop: Hop, _at: Switch, _port: Port) -> u8 {
+        hop.hops
+    }
+
+    /// A switch to detour over (Valiant), or `None` if a detour makes no sense here.
+    fn middle(&self, _from: Switch, _to: Switch, _rng: &mut Rng) -> Option<Switch> {
+        None
+    }
+}
+
+/// A line of the table: what it is called and how it is made.
+pub struct Entry {
+    /// Name, one line, source, parameters.
+    pub card: Card,
+    /// Builds it for so many endpoints, or says which parameter is impossible and what would do.
+    pub build: fn(&Params, &Config) -> Result<Box<dyn Topology>, String>,
+}
+
+/// All topologies, in the order of `list`.
+pub const TOPOLOGIES: &[Entry] = &[single::SINGLE, chain::CHAIN];
+
+/// One cable: both directions alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cable {
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// Time of flight.
+    pub latency: Time,
+    /// What it is called in counters: `edge`, `local`, `global`.
+    pub kind: &'static str,
+}
+
+/// What a topology makes: collected here, checked and numbered by the fabric.
+#[derive(Default, Debug)]
+pub struct Wiring {
+    /// Each switch's group: switches of one group are simulated together, and groups in parallel.
+    pub(crate) groups: Vec<u32>,
+    pub(crate) ports: Vec<Port>,
+    /// Each endpoint's switch and port.
+    pub(crate) attached: Vec<(Switch, Port)>,
+    pub(crate) cables: Vec<((Switch, Port), (Switch, Port), Cable)>,
+}
+
+impl Wiring {
+    /// Adds a switch to a group and returns its number. Groups are numbered from 0; put into one group what is near.
+    pub fn switch(&mut self, group: u32) -> Switch {
+        self.groups.push(group);
+        self.ports.push(0);
+        self.groups.len() as Switch - 1
+    }
+
+    /// Attaches the next endpoint to a switch and returns the port.
+    pub fn attach(&mut self, to: Switch) -> Port {
+        let port = self.port(to);
+        self.attached.push((to, port));
+        port
+    }
+
+    /// Lays a cable and returns the port at either end.
+    pub fn cable(&mut self, a: Switch, b: Switch, cable: Cable) -> (Port, Port) {
+        let (pa, pb) = (self.port(a), self.port(b));
+        self.cables.push(((a, pa), (b, pb), cable));
+        (pa, pb)
+    }
+
+    fn port(&mut self, of: Switch) -> Port {
+        let port = self.ports[of as usize];
+        self.ports[of as usize] = port + 1;
+        port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Fabric;
+
+    /// Walks every pair of switches along every way, by which `hops` must fall by one.
+    #[test]
+    fn every_way_leads_nearer() {
+        for entry in TOPOLOGIES {
+            let mut config = Config::default();
+            config.topology = (entry.card.name.into(), Params::new());
+            config.nodes = 12;
+            let fabric = Fabric::new(&config).unwrap_or_else(|e| panic!("{}: {e}", entry.card.name));
+            let t = fabric.topology.as_ref();
+            let mut ways = Ways::default();
+            for (e, end) in fabric.endpoints.iter().enumerate() {
+                for at in 0..fabric.switches.len() as Switch {
+                    let to = Target { switch: end.switch, endpoint: e as u32 };
+                    if at == to.switch {
+                        assert_eq!(t.hops(at, to.switch), 0);
+                        continue;
+                    }
+                    ways.clear();
+                    t.ways(at, to, &mut ways);
+                    assert!(ways.fixed < ways.ports.len(), "{} {at} -> {}", entry.card.name, to.switch);
+                    for &port in &ways.ports {
+                        let next = fabric.neighbour(at, port).expect("a way leads to a switch");
+                        assert_eq!(t.hops(next, to.switch) + 1, t.hops(at, to.switch), "{}", entry.card.name);
+                    }
+                }
+            }
+        }
+    }
+}
