@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn the_true_model_is_chosen() {
-        let cases: [(&str, fn(f64, f64) -> f64); 4] = [
+        type Case = (&'static str, fn(f64, f64) -> f64);
+        let cases: [Case; 4] = [
             ("postal", |n, _| 2e-6 + n / 1e9),
             ("m3", |n, k| 2e-6 + n / 1e9 * (k / 3.0).max(1.0)),
             ("m3a", |n, k| 2e-6 + 1e-7 * (k - 1.0) + n / 1e9 * (k / 3.0).max(1.0)),

@@ -112,12 +112,11 @@ fn solve_square(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
         }
         a.swap(c, pivot);
         b.swap(c, pivot);
-        for r in c + 1..n {
-            let f = a[r][c] / a[c][c];
-            for k in c..n {
-                a[r][k] -= f * a[c][k];
-            }
-            b[r] -= f * b[c];
+        let (top, rest) = a.split_at_mut(c + 1);
+        for (i, row) in rest.iter_mut().enumerate() {
+            let f = row[c] / top[c][c];
+            row.iter_mut().zip(&top[c]).skip(c).for_each(|(x, y)| *x -= f * y);
+            b[c + 1 + i] -= f * b[c];
         }
     }
     for r in (0..n).rev() {

@@ -93,15 +93,14 @@ fn polish(data: &Data<'_>, start: &Raw) -> Raw {
 fn limits(data: &Data<'_>, fit: &Raw) -> Vec<Limit> {
     let most = data.most_pairs();
     let top = 1.0 + (most - 1.0) * fit.theta[2];
+    if most > 1.0 && fit.theta[3] <= 1.02 {
+        return vec![Limit::RatesNotSeparable];
+    }
     let mut limits = Vec::new();
     if fit.theta[3] >= NOT_REACHED * top && fit.theta[1] > 0.0 {
         limits.push(Limit::NodeRateNotReached { at_least: top / fit.theta[1], pairs: most as u32 });
     }
-    if most > 1.0 && fit.theta[3] <= 1.02 {
-        limits.push(Limit::RatesNotSeparable);
-    }
-    let second = 1.0 + fit.theta[2];
-    if most > 1.0 && fit.theta[3] <= second && fit.theta[3] > 1.02 {
+    if most > 1.0 && fit.theta[3] <= 1.0 + fit.theta[2] {
         // From the second pair on the node's rate decides, so the increment only has to be large enough.
         limits.push(Limit::Dead { parameter: "rate_increment".into() });
     }

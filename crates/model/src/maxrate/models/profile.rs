@@ -34,8 +34,7 @@ pub fn fit(data: &Data<'_>, family: &Family) -> Raw {
         (r, sse) = (grid[best], sums[best]);
     }
     let mut theta = solve(r).x;
-    let slope = theta[family.columns - 1];
-    let limits = limits(data, &grid, &sums, (r, sse), slope, &|r| solve(r).sse, family.columns + 1);
+    let limits = limits(data, &grid, &sums, (r, sse), &|r| solve(r), family.columns + 1);
     theta.push(r);
     Raw { theta, sse, limits }
 }
@@ -59,34 +58,34 @@ fn grid(most: f64) -> Vec<f64> {
     grid
 }
 
-/// The profile interval of r is where SSE <= SSE_min (1 + 4/dof), about two standard deviations; what it touches is said.
+/// The profile interval of r is where SSE <= SSE_min (1 + 4/dof), about two standard deviations; what it touches is said. If it
+/// reaches the largest k, the node's rate at its lower end is all that the data warrant.
 fn limits(
     data: &Data<'_>,
     grid: &[f64],
     sums: &[f64],
     (r, sse): (f64, f64),
-    slope: f64,
-    at: &dyn Fn(f64) -> f64,
+    at: &dyn Fn(f64) -> Solution,
     freedom: usize,
 ) -> Vec<Limit> {
     let most = data.most_pairs();
     let dof = data.points.len().saturating_sub(freedom).max(1) as f64;
     // Data without noise leave a sum of squares that is rounding only; the second term keeps the interval from being empty.
     let allowed = sse * (1.0 + 4.0 / dof) + 1e-24 * data.scale();
-    let holds = |x: f64| at(x) <= allowed;
+    let holds = |x: f64| at(x).sse <= allowed;
     let inside = |i: &usize| sums[*i] <= allowed;
     let first = (0..grid.len()).find(inside).map_or(r, |i| grid[i].min(r));
     let last = (0..grid.len()).rev().find(inside).map_or(r, |i| grid[i].max(r));
     let before = grid.iter().rev().find(|&&g| g < first).map_or(first, |&g| boundary(first, g, &holds));
     let after = grid.iter().find(|&&g| g > last).map_or(last, |&g| boundary(last, g, &holds));
-    let mut limits = Vec::new();
-    if after >= NOT_REACHED * most && slope > 0.0 {
-        limits.push(Limit::NodeRateNotReached { at_least: most / slope, pairs: most as u32 });
+    let slope = at(before).x.last().copied().unwrap_or(0.0);
+    if most > 1.0 && before <= NOT_SEPARABLE {
+        vec![Limit::RatesNotSeparable]
+    } else if after >= NOT_REACHED * most && slope > 0.0 {
+        vec![Limit::NodeRateNotReached { at_least: before / slope, pairs: most as u32 }]
+    } else {
+        Vec::new()
     }
-    if before <= NOT_SEPARABLE && most > 1.0 {
-        limits.push(Limit::RatesNotSeparable);
-    }
-    limits
 }
 
 #[cfg(test)]
