@@ -88,8 +88,9 @@ fn run() -> Command {
             Arg::new(p.name).long(p.name).value_name("VALUE").help(help).help_heading("Parameters of the suite")
         });
         let after = format!("Described in: {}", card.source);
-        command = command
-            .subcommand(Command::new(card.name).about(card.about).args(parameters).args(run_options()).after_help(after));
+        command = command.subcommand(
+            Command::new(card.name).about(card.about).args(parameters).args(run_options()).after_help(after),
+        );
     }
     command
 }
@@ -110,7 +111,9 @@ fn report() -> Command {
 }
 
 fn doctor() -> Command {
-    let lib = value("mpi-lib", "FILE", "The MPI library to look at").value_parser(value_parser!(PathBuf)).env("TAILBACK_MPI_LIB");
+    let lib = value("mpi-lib", "FILE", "The MPI library to look at")
+        .value_parser(value_parser!(PathBuf))
+        .env("TAILBACK_MPI_LIB");
     Command::new("doctor").about("What this machine is, which MPI would be used and why, and what is missing").arg(lib)
 }
 
@@ -119,11 +122,19 @@ fn testbed() -> Command {
     let rate = |name, help| value(name, "RATE", help);
     let up = Command::new("up")
         .about("Build it")
-        .arg(Arg::new("nodes").required(true).value_name("NODES").value_parser(value_parser!(u32).range(1..)).help("How many nodes"))
+        .arg(
+            Arg::new("nodes")
+                .required(true)
+                .value_name("NODES")
+                .value_parser(value_parser!(u32).range(1..))
+                .help("How many nodes"),
+        )
         .arg(number("per-leaf", "Nodes per leaf switch; without it, one switch for all"))
         .arg(rate("rate", "What a node's link carries each way, e.g. 100MB/s"))
         .arg(rate("uplink", "What a leaf's uplink carries each way"))
-        .arg(value("taper", "X", "Uplinks carry 1/X of what the leaf's nodes can send").value_parser(value_parser!(f64)))
+        .arg(
+            value("taper", "X", "Uplinks carry 1/X of what the leaf's nodes can send").value_parser(value_parser!(f64)),
+        )
         .arg(value("delay", "TIME", "Delay added on each link, where the kernel can (netem)"))
         .arg(flag("user", "In a user namespace, also as root"))
         .arg(name());
@@ -133,14 +144,22 @@ fn testbed() -> Command {
         .arg(number("on-nodes", "On so many nodes; without it, on all"))
         .arg(number("per-node", "Ranks per node").default_value("1"))
         .arg(value("env", "NAME=VALUE", "Environment of the command").action(ArgAction::Append))
-        .arg(value("mpi-arg", "ARG", "One more argument of the launcher").action(ArgAction::Append).allow_hyphen_values(true))
+        .arg(
+            value("mpi-arg", "ARG", "One more argument of the launcher")
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true),
+        )
         .arg(value("timeout", "TIME", "End it after this time"))
         .arg(flag("plain", "Without MPI: the command once on each node"))
         .arg(flag("no-traffic-check", "Do not insist that traffic crosses the links"))
         .arg(name())
         .arg(Arg::new("command").required(true).num_args(1..).last(true).value_name("CMD"));
     let agent = Command::new("agent").hide(true).arg(
-        Arg::new("args").num_args(0..).allow_hyphen_values(true).trailing_var_arg(true).value_parser(value_parser!(String)),
+        Arg::new("args")
+            .num_args(0..)
+            .allow_hyphen_values(true)
+            .trailing_var_arg(true)
+            .value_parser(value_parser!(String)),
     );
     Command::new("testbed")
         .about("An emulated cluster of network namespaces on this machine")
@@ -163,7 +182,11 @@ fn generate() -> Command {
                 Arg::new("shell").required(true).value_parser(value_parser!(clap_complete::Shell)).help("Which shell"),
             ),
             Command::new("man").about("All man pages, into a folder").arg(
-                Arg::new("dir").required(true).value_name("DIR").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::DirPath),
+                Arg::new("dir")
+                    .required(true)
+                    .value_name("DIR")
+                    .value_parser(value_parser!(PathBuf))
+                    .value_hint(ValueHint::DirPath),
             ),
             Command::new("schema").about("The JSON schema of run.json, to stdout"),
         ])

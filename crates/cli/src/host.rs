@@ -11,11 +11,13 @@ pub fn here() -> Host {
         line.split_once(':').map(|(_, value)| value.trim().to_string())
     };
     let uname = rustix::system::uname();
-    let memory = field(&read("/proc/meminfo"), "MemTotal").and_then(|m| m.trim_end_matches(" kB").trim().parse::<u64>().ok());
+    let memory =
+        field(&read("/proc/meminfo"), "MemTotal").and_then(|m| m.trim_end_matches(" kB").trim().parse::<u64>().ok());
     Host {
         name: uname.nodename().to_string_lossy().into_owned(),
         kernel: uname.release().to_string_lossy().into_owned(),
-        cpu: field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
+        cpu: field(&read("/proc/cpuinfo"), "model name")
+            .unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
         memory_bytes: memory.unwrap_or(0) * 1024,
     }

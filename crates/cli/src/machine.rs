@@ -89,9 +89,11 @@ impl Machine {
     pub fn record(&self) -> MachineRecord {
         match self {
             Machine::Mpi(machine) => MachineRecord::Mpi { facts: mpi_facts(machine.facts()), host: host::here() },
-            Machine::Simulated { name, file, machine } => {
-                MachineRecord::Simulated { name: name.clone(), file: file.clone(), facts: machine.facts().into_iter().collect() }
-            }
+            Machine::Simulated { name, file, machine } => MachineRecord::Simulated {
+                name: name.clone(),
+                file: file.clone(),
+                facts: machine.facts().into_iter().collect(),
+            },
         }
     }
 
@@ -120,14 +122,16 @@ fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
         let text = spec::near::unknown("machine", name, known);
         return Err(Fail::usage(format!("{text} It is no file either.")));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| Fail::new(Exit::Failure, format!("cannot read {name}: {e}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Fail::new(Exit::Failure, format!("cannot read {name}: {e}")))?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
     Ok((stem, text))
 }
 
 /// What is known of the MPI library, by name.
 pub fn mpi_facts(facts: &mpi::Facts) -> BTreeMap<String, String> {
-    let launcher = facts.launch.as_ref().map_or_else(|| "none".into(), |l| format!("{:?} ({})", l.launcher, l.variable));
+    let launcher =
+        facts.launch.as_ref().map_or_else(|| "none".into(), |l| format!("{:?} ({})", l.launcher, l.variable));
     [
         ("library", facts.library.lines().next().unwrap_or_default().trim().to_string()),
         ("standard", format!("{}.{}", facts.standard.0, facts.standard.1)),

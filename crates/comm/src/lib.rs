@@ -219,7 +219,7 @@ pub trait Comm {
     fn charge(&self, work: Work) -> bool;
     /// Divides the ranks by color; within a color they are ordered by (key, rank). `None` joins no part. Collective.
     fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>>;
-    /// A window of `len` zeroed bytes on this rank; lengths may differ. Collective; every rank is refused or none.
+    /// A window of `len` zeroed bytes on every rank, the same length on all. Collective; every rank is refused or none.
     fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal>;
     /// Starts a sum over all ranks: how background jobs agree to stop without stopping to ask. Collective, in order.
     fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_>;

@@ -169,17 +169,33 @@ impl<'a> View<'a> {
         if let Status::Incomplete { reason } = &self.record.status {
             all.push(format!("incomplete: {reason}"));
         }
+        all.extend(self.notes());
         for phase in &self.record.phases {
             for job in &phase.jobs {
                 let at = format!("{} in {}", job.name, phase.name);
                 all.extend(job.skipped.iter().map(|why| format!("{at} was skipped: {why}")));
-                all.extend(job.notes.iter().map(|note| format!("{at}: {note}")));
                 if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
                     all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
                 }
             }
         }
         all
+    }
+}
+
+impl View<'_> {
+    /// The jobs' own notes; what many say is said once.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+        for phase in &self.record.phases {
+            for note in phase.jobs.iter().flat_map(|j| &j.notes) {
+                match notes.iter_mut().find(|(text, _)| text == note) {
+                    Some((_, phases)) => phases.push(&phase.name),
+                    None => notes.push((note, vec![&phase.name])),
+                }
+            }
+        }
+        notes.into_iter().map(|(text, phases)| format!("{text} ({})", phases.join(", "))).collect()
     }
 }
 

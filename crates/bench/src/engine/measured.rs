@@ -40,14 +40,16 @@ pub(super) fn measure(
     }
     group.barrier();
     let start = group.now();
+    // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
+    let mut last = 0.0;
     if stop.time_s.is_some() {
         let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, 1, 0, start);
         pace.step_took(agreed.elapsed, 1);
+        last = agreed.elapsed;
     }
     let begin = group.now();
     let mut done = 0;
     partial.ended = loop {
-        let before = group.now().since(start).secs();
         let (warmup, steps) = pace.next();
         let next = (done + 1) % u64::from(stop.arrangements);
         let (verdict, agreed) =
@@ -58,7 +60,8 @@ pub(super) fn measure(
         });
         done += 1;
         extremes.add(metric, agreed.best, agreed.worst);
-        pace.step_took(agreed.elapsed - before, warmup + steps);
+        pace.step_took(agreed.elapsed - last, warmup + steps);
+        last = agreed.elapsed;
         if done == PILOT {
             recorder.batches.threshold = Some(pilot(group, &recorder.samples, metric));
         }
@@ -75,7 +78,7 @@ pub(super) fn measure(
     partial.elapsed = group.now().since(begin).secs();
     partial.ranks = 1;
     partial.extremes = extremes;
-    partial.notes = pace.notes(metric, stop);
+    partial.notes = pace.notes();
     partial.take(recorder);
     partial
 }
@@ -199,11 +202,9 @@ impl Pace<'_> {
         next
     }
 
-    fn notes(&self, _: Metric, stop: &Stop) -> Vec<String> {
-        if self.shortest == stop.steps {
-            return Vec::new();
-        }
-        vec![format!("blocks were cut to as few as {} of {} steps to keep the time limit", self.shortest, stop.steps)]
+    fn notes(&self) -> Vec<String> {
+        let cut = self.shortest < self.stop.steps;
+        cut.then(|| "blocks have fewer steps than planned, to keep the time limit".to_string()).into_iter().collect()
     }
 }
 
@@ -224,7 +225,7 @@ mod tests {
         pace.step_took(0.012, 1);
         let (warmup, steps) = pace.next();
         assert!(f64::from(warmup + steps) * 0.012 <= 0.5 && steps >= 1, "{warmup} {steps}");
-        assert_eq!(pace.notes(Metric::Latency, &slow).len(), 1);
+        assert_eq!(pace.notes().len(), 1);
         pace.step_took(100.0, 1);
         assert_eq!(pace.next(), (1, 1));
         let free = stop(None);

@@ -1,7 +1,7 @@
 //! Many to one and one to many: all ranks of a communicator against its rank 0.
 //!
 //! The root of an incast measures nothing; the others time how long one message takes to leave them (two-sided) or to be
-//! complete at the root (put, get). Left out on purpose: the original's self exchange and its window on every rank.
+//! complete at the root (put, get). Left out on purpose: the original's exchange of a rank with itself.
 
 use crate::kernel::{Kernel, Pattern, Setup};
 use crate::payload::{Lanes, Stamp, unchecked};
@@ -127,9 +127,9 @@ fn start_get(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
 
 fn one_sided(setup: Setup<'_>, put: bool) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (comm, size, payload) = (setup.comm, setup.params.size("size"), setup.payload);
-    // Only the root's memory is used; the others' windows stay empty.
+    // Only the root's memory is used, and untouched pages cost nothing.
     let slots = if put { comm.size() } else { 1 };
-    let window = comm.window(if comm.rank() == ROOT { slots * size } else { 0 })?;
+    let window = comm.window(slots * size)?;
     Ok(Box::new(OneSided { comm, window, size, put, payload, round: 0, lane: Lanes::new(payload, 1, size) }))
 }
 

@@ -20,7 +20,14 @@ pub fn doctor(args: &ArgMatches) -> anyhow::Result<Exit> {
 fn this_machine(out: &mut String) {
     let host = host::here();
     let _ = writeln!(out, "tailback {}", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(out, "machine    {}: {}, {} processors, {:.1} GiB", host.name, host.cpu, host.cpus, host.memory_bytes as f64 / (1u64 << 30) as f64);
+    let _ = writeln!(
+        out,
+        "machine    {}: {}, {} processors, {:.1} GiB",
+        host.name,
+        host.cpu,
+        host.cpus,
+        host.memory_bytes as f64 / (1u64 << 30) as f64
+    );
     let _ = writeln!(out, "kernel     {}", host.kernel);
 }
 
@@ -28,17 +35,31 @@ fn message_passing(out: &mut String, library: Option<&Path>) {
     match mpi::launched() {
         Some(launch) => {
             let ranks = launch.ranks.map_or("unknown".into(), |n| n.to_string());
-            let _ = writeln!(out, "launch     by {:?} ({} is set), {ranks} ranks: a run would use MPI", launch.launcher, launch.variable);
+            let _ = writeln!(
+                out,
+                "launch     by {:?} ({} is set), {ranks} ranks: a run would use MPI",
+                launch.launcher, launch.variable
+            );
         }
         None => {
-            let _ = writeln!(out, "launch     not started by an MPI launcher: a run would use the simulated machine `default`");
+            let _ = writeln!(
+                out,
+                "launch     not started by an MPI launcher: a run would use the simulated machine `default`"
+            );
         }
     }
     match mpi::find(library) {
         Ok(found) => {
             let version = found.version.lines().next().unwrap_or_default().trim();
             let _ = writeln!(out, "mpi        {version}");
-            let _ = writeln!(out, "           {} ({}, MPI {}.{})", found.path.display(), found.kind, found.standard.0, found.standard.1);
+            let _ = writeln!(
+                out,
+                "           {} ({}, MPI {}.{})",
+                found.path.display(),
+                found.kind,
+                found.standard.0,
+                found.standard.1
+            );
             let _ = writeln!(out, "           {}", found.how);
             for hint in hints(version) {
                 let _ = writeln!(out, "           hint: {hint}");
@@ -46,7 +67,10 @@ fn message_passing(out: &mut String, library: Option<&Path>) {
         }
         Err(error) => {
             let _ = writeln!(out, "mpi        none: {error}");
-            let _ = writeln!(out, "           mend: apt-get install openmpi-bin   (or load your site's module), or --mpi-lib FILE");
+            let _ = writeln!(
+                out,
+                "           mend: apt-get install openmpi-bin   (or load your site's module), or --mpi-lib FILE"
+            );
         }
     }
 }
@@ -66,11 +90,17 @@ fn hints(version: &str) -> Vec<&'static str> {
 fn emulation(out: &mut String) {
     let found = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")]).any(|d| d.join(program).exists())
+        std::env::split_paths(&path)
+            .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
+            .any(|d| d.join(program).exists())
     };
     let missing: Vec<&str> = ["ip", "tc", "unshare", "nsenter"].into_iter().filter(|p| !found(p)).collect();
     if missing.is_empty() {
-        let who = if rustix::process::geteuid().is_root() { "as root" } else { "in a user namespace, where the kernel allows it" };
+        let who = if rustix::process::geteuid().is_root() {
+            "as root"
+        } else {
+            "in a user namespace, where the kernel allows it"
+        };
         let _ = writeln!(out, "testbed    can be built {who}: tailback testbed up 4");
     } else {
         let _ = writeln!(out, "testbed    {} missing; mend: apt-get install iproute2 util-linux", missing.join(", "));

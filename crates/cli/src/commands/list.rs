@@ -11,7 +11,9 @@ use report::table::Table;
 pub fn list(args: &ArgMatches) -> anyhow::Result<Exit> {
     let wanted = args.get_one::<String>("what").map(String::as_str);
     let mut out = String::new();
-    for (title, rows) in [("suites", suites()), ("kernels", kernels()), ("machines", machines()), ("formats", formats())] {
+    for (title, rows) in
+        [("suites", suites()), ("kernels", kernels()), ("machines", machines()), ("formats", formats())]
+    {
         if wanted.is_some_and(|w| w != title) {
             continue;
         }
@@ -42,7 +44,9 @@ fn kernels() -> Rows {
 fn machines() -> Rows {
     let about = |text: &str| text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or_default().to_string();
     let simulated = sim::BUILTIN.iter().map(|(name, text)| (name.to_string(), format!("simulated: {}", about(text))));
-    std::iter::once(("mpi".to_string(), "real ranks under the launcher's MPI library".to_string())).chain(simulated).collect()
+    std::iter::once(("mpi".to_string(), "real ranks under the launcher's MPI library".to_string()))
+        .chain(simulated)
+        .collect()
 }
 
 fn formats() -> Rows {

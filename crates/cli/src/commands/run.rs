@@ -101,7 +101,9 @@ fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watc
     let mut seat = Seat::find(world);
     if unit == Some("rank") || (unit.is_none() && seat.layout.nodes == 1 && seat.layout.ranks > 1) {
         if unit.is_none() {
-            facts.warnings.push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
+            facts
+                .warnings
+                .push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
         }
         seat = Seat::each_rank_a_node(world);
     }
@@ -151,7 +153,9 @@ impl Wanted {
         let seed = text("seed").expect("it has a default");
         let seed = match seed.as_str() {
             "random" => None,
-            number => Some(number.parse().map_err(|_| Fail::usage(format!("--seed {number}: a whole number, or `random`")))?),
+            number => {
+                Some(number.parse().map_err(|_| Fail::usage(format!("--seed {number}: a whole number, or `random`")))?)
+            }
         };
         let payload = text("payload").map(|p| if p == "checked" { Payload::Checked } else { Payload::Lengths });
         Ok(Wanted {
@@ -198,15 +202,21 @@ fn prepare(wanted: &Wanted) -> anyhow::Result<PathBuf> {
     };
     let dir = match &wanted.out {
         Some(dir) => dir.clone(),
-        None => (1..).map(|n| Path::new("tailback-runs").join(format!("{suite}-{n:04}"))).find(|d| !d.exists()).expect("numbers do not run out"),
+        None => (1..)
+            .map(|n| Path::new("tailback-runs").join(format!("{suite}-{n:04}")))
+            .find(|d| !d.exists())
+            .expect("numbers do not run out"),
     };
-    let say = |e: std::io::Error| Fail::new(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()));
+    let say = |e: std::io::Error| {
+        Fail::new(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
+    };
     std::fs::create_dir_all(&dir).map_err(say)?;
     let probe = dir.join("run.json.tmp");
     std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).map_err(say)?;
     let path = dir.join("run.json");
     if path.exists() {
-        record::read(&path).map_err(|e| Fail::new(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
+        record::read(&path)
+            .map_err(|e| Fail::new(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
     }
     Ok(dir)
 }

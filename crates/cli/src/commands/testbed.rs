@@ -75,7 +75,8 @@ fn run(name: &str, args: &ArgMatches) -> anyhow::Result<Exit> {
     run.ranks_per_node = *args.get_one::<u32>("per-node").expect("it has a default") as usize;
     run.launcher_args = args.get_many::<String>("mpi-arg").unwrap_or_default().cloned().collect();
     for pair in args.get_many::<String>("env").unwrap_or_default() {
-        let (name, value) = pair.split_once('=').ok_or_else(|| Fail::usage(format!("--env {pair}: write NAME=VALUE")))?;
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| Fail::usage(format!("--env {pair}: write NAME=VALUE")))?;
         run.env.push((name.into(), value.into()));
     }
     run.timeout = time(args, "timeout")?;
