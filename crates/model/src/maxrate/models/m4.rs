@@ -6,6 +6,7 @@
 use super::{Data, Estimate, FitError, Limit, Model, Raw, estimate, finish, m3};
 use crate::numeric::least_squares::Problem;
 use crate::numeric::levenberg::minimise;
+use crate::numeric::search::golden_section;
 use spec::Card;
 
 /// The model; theta = (alpha, 1/R_Cb, q, r).
@@ -48,6 +49,10 @@ fn fit(data: &Data<'_>) -> Result<Raw, FitError> {
     starts.push(Raw { theta: vec![from_m3.theta[0], from_m3.theta[1], 1.0, from_m3.theta[2]], ..from_m3 });
     let polished: Vec<Raw> = starts.iter().map(|s| polish(data, s)).collect();
     let best = starts.into_iter().chain(polished).min_by(|a, b| a.sse.total_cmp(&b.sse)).expect("m3 is a start");
+    // A node's rate that the data do not show (within two standard deviations) would only add its noise to the others.
+    let free = unsaturated(data);
+    let dof = data.points.len().saturating_sub(MODEL.freedom).max(1) as f64;
+    let best = if free.sse <= best.sse * (1.0 + 4.0 / dof) + 1e-24 * data.scale() { free } else { best };
     let limits = limits(data, &best);
     finish(MODEL.card.name, data, Raw { limits, ..best }, 1)
 }
@@ -64,6 +69,17 @@ fn grid(data: &Data<'_>) -> Vec<Raw> {
         }
     }
     cells
+}
+
+/// The best fit without R_N: r is as large as k R_C gets, so that it never decides.
+fn unsaturated(data: &Data<'_>) -> Raw {
+    let most = data.most_pairs();
+    let at = |q: f64| solve(data, q, 1.0 + (most - 1.0) * q);
+    let sums: Vec<f64> = INCREMENTS.iter().map(|&q| at(q).sse).collect();
+    let best = (0..sums.len()).min_by(|&i, &j| sums[i].total_cmp(&sums[j])).expect("the grid is not empty");
+    let (low, high) = (INCREMENTS[best.saturating_sub(1)], INCREMENTS[(best + 1).min(sums.len() - 1)]);
+    let (q, sse) = golden_section(low, high, &|q| at(q).sse);
+    if sums[best] <= sse { at(INCREMENTS[best]) } else { at(q) }
 }
 
 fn solve(data: &Data<'_>, q: f64, r: f64) -> Raw {
