@@ -14,6 +14,11 @@ pub const MIN_STACK: usize = 64 * 1024;
 /// The largest stack; 130,000 of them still fit the 47-bit address space.
 pub const MAX_STACK: usize = 64 * 1024 * 1024;
 
+/// Stacks begin at different places of their highest page. All at the same, the hot ends of all stacks would compete for the
+/// one cache set in 64 that their common offset in a page selects.
+const COLORS: usize = 32;
+const COLOR: usize = PAGE / COLORS;
+
 /// One mapping that holds all stacks, and which of them are free.
 pub(crate) struct Slab {
     memory: NonNull<u8>,
@@ -30,7 +35,7 @@ pub(crate) struct SlabStack {
 }
 
 // SAFETY: the memory from `limit` to `base` is mapped readable and writable, belongs to this stack alone (each piece is handed
-// out once until it is given back), is page aligned, which is more than STACK_ALIGNMENT, and larger than MIN_STACK_SIZE.
+// out once until it is given back), is aligned to COLOR, which is more than STACK_ALIGNMENT, and larger than MIN_STACK_SIZE.
 // Instead of a guard page there is a red zone that is checked by software, as the crate's documentation says.
 unsafe impl Stack for SlabStack {
     fn base(&self) -> StackPointer {
@@ -51,7 +56,7 @@ impl SlabStack {
 impl Slab {
     /// Reserves address space for `count` stacks of `stack` bytes, at least [`MIN_STACK`] each.
     pub(crate) fn new(count: usize, stack: usize) -> io::Result<Slab> {
-        const { assert!(MIN_STACK >= MIN_STACK_SIZE + RED_ZONE && PAGE.is_multiple_of(STACK_ALIGNMENT)) };
+        const { assert!(MIN_STACK >= MIN_STACK_SIZE + RED_ZONE + PAGE && COLOR.is_multiple_of(STACK_ALIGNMENT)) };
         let stack = stack.clamp(MIN_STACK, MAX_STACK).next_multiple_of(PAGE);
         let bytes = stack * count.max(1);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -74,7 +79,8 @@ impl Slab {
             self.fresh += 1;
             let limit = self.memory.as_ptr() as usize + offset;
             let pointer = |address| StackPointer::new(address).expect("a mapping is not at address zero");
-            SlabStack { limit: pointer(limit), base: pointer(limit + self.stack) }
+            let color = self.fresh % COLORS * COLOR;
+            SlabStack { limit: pointer(limit), base: pointer(limit + self.stack - color) }
         })
     }
 

@@ -7,7 +7,7 @@ use crate::control::CONTROLS;
 use crate::event::QueueKind;
 use crate::routing::ROUTINGS;
 use crate::topology::TOPOLOGIES;
-use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near};
+use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near, show_bytes};
 use thiserror::Error;
 
 /// Why a machine file cannot be used.
@@ -196,8 +196,6 @@ pub struct Config {
     pub routing: (String, Params),
     /// Name in [`CONTROLS`] and its parameters.
     pub control: (String, Params),
-    /// Every parameter of the file's cards as resolved text, for the record.
-    pub(crate) facts: Vec<(String, String)>,
 }
 
 impl Default for Config {
@@ -213,13 +211,10 @@ impl Config {
     /// Reads a machine file.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
         let mut file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
-        let mut facts = Vec::new();
         let cards = [&HOST, &NIC, &SWITCH, &PROTOCOL];
         let mut read = |card: &Card| -> Result<Params, ConfigError> {
             let given = section(&mut file, card.name)?;
-            let params = card.resolve(&given)?;
-            facts.extend(params.iter().map(|(k, v)| (format!("{}.{k}", card.name), v.clone())));
-            Ok(params)
+            Ok(card.resolve(&given)?)
         };
         let [host, nic, switch, protocol] = [read(cards[0])?, read(cards[1])?, read(cards[2])?, read(cards[3])?];
         let mut chosen = Vec::new();
@@ -233,7 +228,6 @@ impl Config {
             return Err(ConfigError::Unknown(near::unknown("key", wrong, known)));
         }
         let machine = MACHINE.resolve(&texts(&file, "machine")?)?;
-        facts.push(("machine.seed".into(), machine.word("seed").into()));
         let control = chosen.pop().expect("three");
         let routing = chosen.pop().expect("three");
         let topology = chosen.pop().expect("three");
@@ -266,7 +260,6 @@ impl Config {
             topology,
             routing,
             control,
-            facts,
         };
         config.check()?;
         Ok(config)
@@ -280,6 +273,40 @@ impl Config {
     /// NICs in all.
     pub fn endpoints(&self) -> usize {
         self.nodes * self.nic.per_node
+    }
+
+    /// Everything that defines the machine, by the names of the machine file, for the record.
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+        let (host, nic, switch) = (&self.host, &self.nic, &self.switch);
+        let size = |bytes: usize| show_bytes(bytes as u64);
+        let queueing = if switch.queueing == Queueing::Fifo { "fifo" } else { "voq" };
+        let facts = [
+            ("nodes", self.nodes.to_string()),
+            ("ranks_per_node", self.ranks_per_node.to_string()),
+            ("seed", self.seed.to_string()),
+            ("host.send_overhead", host.send_overhead.to_string()),
+            ("host.recv_overhead", host.recv_overhead.to_string()),
+            ("host.test_cost", host.test_cost.to_string()),
+            ("host.flops", host.flops.to_string()),
+            ("host.memory_rate", host.memory_rate.to_string()),
+            ("host.updates", host.updates.to_string()),
+            ("host.local_latency", host.local_latency.to_string()),
+            ("host.local_rate", host.local_rate.to_string()),
+            ("nic.per_node", nic.per_node.to_string()),
+            ("nic.rate", nic.rate.to_string()),
+            ("nic.eject_rate", nic.eject_rate.to_string()),
+            ("nic.latency", nic.latency.to_string()),
+            ("nic.message_gap", nic.message_gap.to_string()),
+            ("nic.packet_overhead", nic.packet_overhead.to_string()),
+            ("nic.mtu", size(nic.mtu as usize)),
+            ("nic.header", size(nic.header as usize)),
+            ("nic.outstanding", nic.outstanding.to_string()),
+            ("switch.latency", switch.latency.to_string()),
+            ("switch.buffer", size(switch.buffer as usize)),
+            ("switch.queueing", queueing.to_string()),
+            ("protocol.eager", size(self.eager)),
+        ];
+        facts.map(|(name, value)| (name.to_string(), value)).into()
     }
 
     /// The longest packet on the wire.

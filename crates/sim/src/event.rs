@@ -58,6 +58,8 @@ pub(crate) struct Queue {
     bucket: u64,
     /// The current bucket's events, latest first.
     current: Vec<Entry>,
+    /// Events added to the current bucket since it became current. A heap, because ranks in step make thousands of them.
+    late: BinaryHeap<Reverse<Entry>>,
     heads: Vec<u32>,
     occupied: Vec<u64>,
     nodes: Vec<Entry>,
@@ -83,6 +85,7 @@ impl Queue {
             shift,
             bucket: 0,
             current: Vec::new(),
+            late: BinaryHeap::new(),
             heads: vec![NONE; buckets],
             occupied: vec![0; buckets.div_ceil(64)],
             nodes: Vec::new(),
@@ -103,9 +106,7 @@ impl Queue {
         }
         let bucket = time >> self.shift;
         if bucket <= self.bucket {
-            // Most often the newest of its bucket's late half: search from the end that is served last.
-            let at = self.current.partition_point(|e| (e.time, e.sequence) > (time, entry.sequence));
-            self.current.insert(at, entry);
+            self.late.push(Reverse(entry));
         } else if bucket - self.bucket < self.heads.len() as u64 {
             self.link(bucket, entry);
         } else {
@@ -138,10 +139,21 @@ impl Queue {
         if self.heads.is_empty() {
             return self.far.peek().map(|e| e.0.time);
         }
-        if self.current.is_empty() {
+        if self.current.is_empty() && self.late.is_empty() {
             self.advance();
         }
-        self.current.last().map(|e| e.time)
+        Some(self.front().0)
+    }
+
+    /// The time of the next event of the current bucket, and whether it is one of the late ones.
+    #[inline]
+    fn front(&self) -> (u64, bool) {
+        match (self.current.last(), self.late.peek()) {
+            (Some(a), None) => (a.time, false),
+            (Some(a), Some(Reverse(b))) if (a.time, a.sequence) < (b.time, b.sequence) => (a.time, false),
+            (_, Some(Reverse(b))) => (b.time, true),
+            (None, None) => unreachable!("an event is pending"),
+        }
     }
 
     /// Takes the next event if it is before `limit`.
@@ -151,7 +163,13 @@ impl Queue {
             return None;
         }
         self.len -= 1;
-        let entry = if self.heads.is_empty() { self.far.pop()?.0 } else { self.current.pop()? };
+        let entry = if self.heads.is_empty() {
+            self.far.pop()?.0
+        } else if self.front().1 {
+            self.late.pop()?.0
+        } else {
+            self.current.pop()?
+        };
         Some((entry.time, entry.event))
     }
 
@@ -175,10 +193,11 @@ impl Queue {
             let entry = self.nodes[node as usize];
             self.nodes[node as usize].next = self.free;
             self.free = node;
-            // The list is newest first, so an insertion sort by falling (time, sequence) moves little.
-            let at = self.current.partition_point(|e| (e.time, e.sequence) > (entry.time, entry.sequence));
-            self.current.insert(at, entry);
+            self.current.push(entry);
             node = entry.next;
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by_key(|e| Reverse((e.time, e.sequence)));
         }
     }
 

@@ -88,6 +88,8 @@ pub(crate) struct Part {
 /// The machine as built.
 pub(crate) struct Fabric {
     pub(crate) config: Config,
+    /// Everything that defines the machine, by name.
+    pub(crate) facts: Vec<(String, String)>,
     pub(crate) topology: Box<dyn Topology>,
     pub(crate) routing: Box<dyn Routing>,
     pub(crate) control: Maker,
@@ -108,7 +110,8 @@ pub(crate) struct Fabric {
 impl Fabric {
     pub(crate) fn new(config: &Config) -> Result<Fabric, ConfigError> {
         config.check()?;
-        let mut config = config.clone();
+        let config = config.clone();
+        let mut facts = config.facts();
         let (topology, t) = choose("topology", TOPOLOGIES, |e| &e.card, &config.topology)?;
         let (routing, r) = choose("routing", ROUTINGS, |e| &e.card, &config.routing)?;
         let (control, c) = choose("congestion control", CONTROLS, |e| &e.card, &config.control)?;
@@ -117,8 +120,8 @@ impl Fabric {
             ("routing", &config.routing.0, &r),
             ("control", &config.control.0, &c),
         ] {
-            config.facts.push((section.into(), name.clone()));
-            config.facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
+            facts.push((section.into(), name.clone()));
+            facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
         }
         let topology = (topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
         let routing = (routing.build)(&r).map_err(ConfigError::Absurd)?;
@@ -144,6 +147,7 @@ impl Fabric {
             nodes: Vec::new(),
             parts: Vec::new(),
             config,
+            facts,
             topology,
             routing,
             control,

@@ -77,15 +77,13 @@ impl Machine {
 
     /// Everything that defines the machine, by name, for the record.
     pub fn facts(&self) -> Vec<(String, String)> {
-        let config = &self.fabric.config;
-        let mut facts = vec![
-            ("nodes".to_string(), config.nodes.to_string()),
-            ("ranks_per_node".to_string(), config.ranks_per_node.to_string()),
-            ("switches".to_string(), self.fabric.switches.len().to_string()),
-            ("links".to_string(), self.fabric.links.len().to_string()),
-            ("vcs".to_string(), self.fabric.vcs.to_string()),
+        let sizes = [
+            ("switches", self.fabric.switches.len()),
+            ("links", self.fabric.links.len()),
+            ("virtual channels", self.fabric.vcs),
         ];
-        facts.extend(config.facts.iter().cloned());
+        let mut facts = self.fabric.facts.clone();
+        facts.extend(sizes.map(|(name, n)| (name.to_string(), n.to_string())));
         facts
     }
 

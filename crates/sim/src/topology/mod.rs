@@ -83,12 +83,15 @@ pub trait Topology: Send + Sync {
     }
 }
 
+/// Builds a topology for a machine, or says which parameter is impossible and what would do.
+pub type Build = fn(&Params, &Config) -> Result<Box<dyn Topology>, String>;
+
 /// A line of the table: what it is called and how it is made.
 pub struct Entry {
     /// Name, one line, source, parameters.
     pub card: Card,
-    /// Builds it for so many endpoints, or says which parameter is impossible and what would do.
-    pub build: fn(&Params, &Config) -> Result<Box<dyn Topology>, String>,
+    /// How it is made.
+    pub build: Build,
 }
 
 /// All topologies, in the order of `list`.
@@ -105,6 +108,9 @@ pub struct Cable {
     pub kind: &'static str,
 }
 
+/// One end of a cable.
+pub(crate) type Plug = (Switch, Port);
+
 /// What a topology makes: collected here, checked and numbered by the fabric.
 #[derive(Default, Debug)]
 pub struct Wiring {
@@ -112,8 +118,8 @@ pub struct Wiring {
     pub(crate) groups: Vec<u32>,
     pub(crate) ports: Vec<Port>,
     /// Each endpoint's switch and port.
-    pub(crate) attached: Vec<(Switch, Port)>,
-    pub(crate) cables: Vec<((Switch, Port), (Switch, Port), Cable)>,
+    pub(crate) attached: Vec<Plug>,
+    pub(crate) cables: Vec<(Plug, Plug, Cable)>,
 }
 
 impl Wiring {
@@ -154,9 +160,8 @@ mod tests {
     #[test]
     fn every_way_leads_nearer() {
         for entry in TOPOLOGIES {
-            let mut config = Config::default();
-            config.topology = (entry.card.name.into(), Params::new());
-            config.nodes = 12;
+            let topology = (entry.card.name.into(), Params::new());
+            let config = Config { topology, nodes: 12, ..Config::default() };
             let fabric = Fabric::new(&config).unwrap_or_else(|e| panic!("{}: {e}", entry.card.name));
             let t = fabric.topology.as_ref();
             let mut ways = Ways::default();

@@ -1,0 +1,58 @@
+//! How fast the network is simulated: packet-hops per CPU second under uniform random traffic.
+//!
+//! `cargo run --release -p tailback-sim --example hops -- [machine file] [messages per rank] [bytes] [threads]`
+//!
+//! Every rank sends messages to random ranks at about half of its injection rate; receives are posted beside them.
+
+use comm::{Buffer, Comm, Data, Machine as _, Op};
+use spec::{Rng, Work, permutation};
+use tailback_sim::{Config, Machine};
+
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let ticks = |i: usize| fields.get(i).and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// `rounds` random permutations with `bytes` each, and a pause as long as each takes.
+fn traffic(comm: &dyn Comm, rounds: u64, bytes: usize) {
+    let (me, size) = (comm.rank(), comm.size());
+    for round in 0..rounds {
+        let order = permutation(&mut Rng::new(7, "hops", round), size);
+        let place = order.iter().position(|&r| r as usize == me).expect("a permutation has everyone");
+        let (to, from) = (order[(place + 1) % size] as usize, order[(place + size - 1) % size] as usize);
+        let send = Op::Send { to, tag: 1, data: Data::Len(bytes) };
+        let recv = Op::Recv { from, tag: 1, into: Buffer::Len(bytes) };
+        comm.exchange(&mut [recv, send]);
+        comm.charge(Work { bytes: bytes as u64 / 2, ..Work::NONE });
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this measures the simulator itself")]
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize, default: u64| args.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
+    let config = match args.first() {
+        Some(path) => Config::from_toml(&std::fs::read_to_string(path).expect("a machine file")).expect("a machine"),
+        None => Config { nodes: 1056, ranks_per_node: 1, ..Config::default() },
+    };
+    let config = Config { threads: number(3, 1) as usize, ..config };
+    let machine = Machine::new(config).expect("a machine");
+    let (rounds, bytes) = (number(1, 20), number(2, 65536) as usize);
+    let (start, before) = (std::time::Instant::now(), cpu());
+    machine.run(&|comm| traffic(comm, rounds, bytes)).expect("a good run");
+    let (stats, cpu, wall) = (machine.stats(), cpu() - before, start.elapsed().as_secs_f64());
+    let load = stats.injected_bytes as f64
+        / (stats.end_ps as f64 * 1e-12)
+        / (machine.config().endpoints() as f64 * machine.config().nic.rate.bytes_per_s());
+    println!(
+        "{} hops, {} events ({:.2} per hop), CPU {cpu:.2} s, wall {wall:.2} s: {:.2} M hops/CPU-s, {:.2} M hops/wall-s, load {load:.2}, {} threads",
+        stats.packet_hops,
+        stats.events,
+        stats.events as f64 / stats.packet_hops as f64,
+        stats.packet_hops as f64 / cpu * 1e-6,
+        stats.packet_hops as f64 / wall * 1e-6,
+        stats.threads
+    );
+}

@@ -1,0 +1,65 @@
+//! Cray's Aries dragonfly (XC30, XC40, XC50): groups of 6 chassis of 16 switches, cabled as rows and columns.
+
+use super::dragonfly::{checked, groups_for};
+use super::groups::Measures;
+use super::{Cable, Entry, Topology};
+use crate::Config;
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// See the module. The counts are those of the cabling files of real systems: 15 green, 15 black and 10 blue ports.
+pub const ARIES: Entry = Entry {
+    card: Card {
+        name: "aries",
+        about: "dragonfly whose groups are chassis x slots: green cables in rows, black in columns, blue between groups",
+        source: "Cray XC series network, WP-Aries01-1112",
+        params: &[
+            Param { name: "groups", about: "groups, 0 = as many as the nodes need", kind: Kind::Count, default: "0" },
+            Param { name: "chassis", about: "chassis per group", kind: Kind::Count, default: "6" },
+            Param { name: "slots", about: "switches per chassis", kind: Kind::Count, default: "16" },
+            Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "4" },
+            Param { name: "green_links", about: "cables between two of a chassis", kind: Kind::Count, default: "1" },
+            Param { name: "black_links", about: "cables between two of a slot", kind: Kind::Count, default: "3" },
+            Param { name: "blue_links", about: "cables between two groups", kind: Kind::Count, default: "24" },
+            Param { name: "blue_ports", about: "most blue cables of a switch", kind: Kind::Count, default: "10" },
+            Param { name: "local_rate", about: "rate of green and black cables", kind: Kind::Rate, default: "5.25GB/s" },
+            Param { name: "local_latency", about: "flight of green and black", kind: Kind::Time, default: "20ns" },
+            Param { name: "global_rate", about: "rate of a blue cable", kind: Kind::Rate, default: "4.69GB/s" },
+            Param { name: "global_latency", about: "flight of a blue cable", kind: Kind::Time, default: "100ns" },
+        ],
+    },
+    build,
+};
+
+fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {
+    let count = |name: &str| params.count(name) as usize;
+    for name in ["chassis", "slots", "endpoints", "green_links", "black_links", "blue_links"] {
+        if !(1..=1024).contains(&count(name)) {
+            return Err(format!("aries: {name}={}: choose 1 to 1024", count(name)));
+        }
+    }
+    let switches = count("chassis") * count("slots");
+    let groups = groups_for("aries", count("groups"), switches * count("endpoints"), config.endpoints())?;
+    let (blue, room) = (count("blue_links") * (groups - 1), count("blue_ports") * switches);
+    if blue > room {
+        return Err(format!(
+            "aries: blue_links={}: {groups} groups need {blue} blue ports per group and its {switches} switches have {room}; \
+             at most {} cables per pair of groups",
+            count("blue_links"),
+            room / (groups - 1)
+        ));
+    }
+    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    let m = Measures {
+        groups,
+        chassis: count("chassis"),
+        slots: count("slots"),
+        endpoints: count("endpoints"),
+        row_links: count("green_links"),
+        column_links: count("black_links"),
+        pair_links: if groups > 1 { count("blue_links") } else { 0 },
+        row: cable("local_rate", "local_latency", "green"),
+        column: cable("local_rate", "local_latency", "black"),
+        global: cable("global_rate", "global_latency", "blue"),
+    };
+    checked("aries", m)
+}

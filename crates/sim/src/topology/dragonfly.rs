@@ -1,0 +1,100 @@
+//! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
+
+use super::groups::{Groups, Measures};
+use super::{Cable, Entry, Topology};
+use crate::Config;
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// See the module.
+pub const DRAGONFLY: Entry = Entry {
+    card: Card {
+        name: "dragonfly",
+        about: "groups of fully connected switches, every two groups joined by cables",
+        source: "Kim, Dally, Scott, Abts, ISCA 2008",
+        params: &[
+            Param { name: "groups", about: "groups, 0 = as many as the nodes need", kind: Kind::Count, default: "0" },
+            Param { name: "switches", about: "switches per group (a)", kind: Kind::Count, default: "8" },
+            Param { name: "endpoints", about: "endpoints per switch (p)", kind: Kind::Count, default: "4" },
+            Param { name: "global", about: "global cables per switch (h)", kind: Kind::Count, default: "4" },
+            Param {
+                name: "pair_links",
+                about: "global cables between two groups, 0 = as many as h allows",
+                kind: Kind::Count,
+                default: "0",
+            },
+            Param { name: "local_links", about: "parallel local cables", kind: Kind::Count, default: "1" },
+            Param { name: "local_rate", about: "rate of a local cable", kind: Kind::Rate, default: "12.5GB/s" },
+            Param { name: "local_latency", about: "flight of a local cable", kind: Kind::Time, default: "20ns" },
+            Param { name: "global_rate", about: "rate of a global cable", kind: Kind::Rate, default: "12.5GB/s" },
+            Param { name: "global_latency", about: "flight of a global cable", kind: Kind::Time, default: "150ns" },
+        ],
+    },
+    build,
+};
+
+fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {
+    let count = |name: &str| params.count(name) as usize;
+    let (a, p, links) = (count("switches"), count("endpoints"), count("local_links"));
+    for (name, value) in [("switches", a), ("endpoints", p), ("local_links", links)] {
+        if value == 0 || value > 4096 {
+            return Err(format!("dragonfly: {name}={value}: choose 1 to 4096"));
+        }
+    }
+    let groups = groups_for("dragonfly", count("groups"), a * p, config.endpoints())?;
+    let pair_links = match (count("pair_links"), groups) {
+        (_, 1) => 0,
+        (0, _) => a * count("global") / (groups - 1),
+        (given, _) => given,
+    };
+    if groups > 1 && pair_links == 0 {
+        return Err(format!(
+            "dragonfly: global={}: {a} switches with so many global cables reach {} other groups, and there are {}; raise \
+             `global` or `switches`, or lower `groups`",
+            count("global"),
+            a * count("global"),
+            groups - 1
+        ));
+    }
+    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    let local = cable("local_rate", "local_latency", "local");
+    let m = Measures {
+        groups,
+        chassis: 1,
+        slots: a,
+        endpoints: p,
+        row_links: links,
+        column_links: 1,
+        pair_links,
+        row: local,
+        column: local,
+        global: cable("global_rate", "global_latency", "global"),
+    };
+    checked("dragonfly", m)
+}
+
+/// The number of groups: as given, if the machine fits in, or as many as it needs.
+pub(super) fn groups_for(name: &str, given: usize, per_group: usize, endpoints: usize) -> Result<usize, String> {
+    let needed = endpoints.div_ceil(per_group).max(1);
+    match given {
+        0 => Ok(needed),
+        g if g < needed => Err(format!(
+            "{name}: groups={g}: {g} groups have room for {} endpoints and the machine has {endpoints}; {needed} groups do",
+            g * per_group
+        )),
+        g => Ok(g),
+    }
+}
+
+/// Refuses what cannot be numbered, else builds the tables.
+pub(super) fn checked(name: &str, m: Measures) -> Result<Box<dyn Topology>, String> {
+    if m.groups > 4096 || m.groups * m.switches() > 1 << 20 {
+        return Err(format!("{name}: {} groups of {} switches are too many; at most 4096 groups", m.groups, m.switches()));
+    }
+    if m.ports() > 4096 {
+        return Err(format!("{name}: a switch would have {} ports; at most 4096 can be simulated", m.ports()));
+    }
+    if let Some(c) = [m.row, m.column, m.global].iter().find(|c| !(c.rate.bytes_per_s() >= 1e6)) {
+        return Err(format!("{name}: the rate of a {} cable, {}, is too low; at least 1MB/s", c.kind, c.rate));
+    }
+    Ok(Box::new(Groups::new(m)))
+}

@@ -1,0 +1,94 @@
+//! What torus and HyperX share: switches at the points of a grid, written `8x8x8`.
+
+use super::Switch;
+use spec::{Params, Rate, ReadParams, parse_rate};
+
+/// A grid of switches; the first dimension changes fastest.
+pub(super) struct Grid {
+    pub(super) sizes: Vec<u16>,
+    /// Each switch's coordinates, one after another.
+    points: Vec<u16>,
+}
+
+impl Grid {
+    /// Reads `AxBxC`, or says what is wrong with it.
+    pub(super) fn read(name: &str, text: &str, most: usize) -> Result<Grid, String> {
+        let bad = |why: &str| format!("{name}: dims={text}: {why}; write sizes like 8x8x4");
+        let sizes: Vec<u16> = text
+            .split('x')
+            .map(|n| n.trim().parse::<u16>().ok().filter(|&n| n > 0))
+            .collect::<Option<_>>()
+            .ok_or_else(|| bad("not a list of sizes"))?;
+        if sizes.len() > most {
+            return Err(bad(&format!("at most {most} dimensions")));
+        }
+        let switches: usize = sizes.iter().map(|&n| usize::from(n)).product();
+        if switches > 1 << 20 {
+            return Err(bad(&format!("{switches} switches are too many, at most {}", 1 << 20)));
+        }
+        let mut points = Vec::with_capacity(switches * sizes.len());
+        for s in 0..switches {
+            let mut rest = s;
+            for &n in &sizes {
+                points.push((rest % usize::from(n)) as u16);
+                rest /= usize::from(n);
+            }
+        }
+        Ok(Grid { sizes, points })
+    }
+
+    pub(super) fn switches(&self) -> usize {
+        self.points.len() / self.sizes.len()
+    }
+
+    /// The coordinates of a switch.
+    #[inline]
+    pub(super) fn point(&self, s: Switch) -> &[u16] {
+        let d = self.sizes.len();
+        &self.points[s as usize * d..s as usize * d + d]
+    }
+
+    /// The switch that lies `to` in dimension `d` and where `s` does in all others.
+    pub(super) fn moved(&self, s: Switch, d: usize, to: u16) -> Switch {
+        let stride: u32 = self.sizes[..d].iter().map(|&n| u32::from(n)).product();
+        s + u32::from(to) * stride - u32::from(self.point(s)[d]) * stride
+    }
+
+    /// The part in which a switch is simulated: slices of the last dimension, at most 16.
+    pub(super) fn part(&self, s: Switch) -> u32 {
+        let (at, size) = (u32::from(*self.point(s).last().expect("a dimension")), u32::from(*self.sizes.last().expect("one")));
+        at * size.min(16) / size
+    }
+
+    /// Refuses a grid that is too small for the machine.
+    pub(super) fn fits(&self, name: &str, endpoints: usize, per_switch: usize) -> Result<(), String> {
+        if per_switch == 0 || per_switch > 4096 {
+            return Err(format!("{name}: endpoints={per_switch}: choose 1 to 4096 per switch"));
+        }
+        let room = self.switches() * per_switch;
+        if room < endpoints {
+            return Err(format!(
+                "{name}: dims: {} switches with {per_switch} endpoints each have room for {room} and the machine has \
+                 {endpoints}; choose larger dims or more endpoints per switch",
+                self.switches()
+            ));
+        }
+        Ok(())
+    }
+
+    /// One rate per dimension from a list: one for all, or one for each.
+    pub(super) fn rates(&self, name: &str, params: &Params) -> Result<Vec<Rate>, String> {
+        let texts = params.names("rate");
+        let rates: Result<Vec<Rate>, String> =
+            texts.iter().map(|t| parse_rate(t).map_err(|e| format!("{name}: rate: {e}"))).collect();
+        let rates = rates?;
+        if let Some(slow) = rates.iter().find(|r| !(r.bytes_per_s() >= 1e6)) {
+            return Err(format!("{name}: rate={slow}: too low; at least 1MB/s"));
+        }
+        match rates.len() {
+            1 => Ok(vec![rates[0]; self.sizes.len()]),
+            n if n == self.sizes.len() => Ok(rates),
+            n => Err(format!("{name}: rate: {n} rates for {} dimensions; give one, or one for each", self.sizes.len())),
+        }
+    }
+}
