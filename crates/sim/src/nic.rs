@@ -245,7 +245,8 @@ impl Lp<'_> {
             let wire = payload + self.fabric.config.nic.header;
             let flow = Flow { from: message.source, to: message.target };
             let begins = !message.begun;
-            if let Some(control) = self.control.as_mut() {
+            let paced = class != usize::from(CONTROL_CLASS);
+            if let Some(control) = self.control.as_mut().filter(|_| paced) {
                 let when = control.pace(Time::from_ps(self.now), flow, wire).ps();
                 if when > self.now {
                     self.nics.leave_ring(f);
@@ -261,7 +262,9 @@ impl Lp<'_> {
                 return Attempt::NoCredits;
             }
             self.send_packet(n, f, payload, vc);
-            self.controlled(|c, now, _, asks| c.sent(now, flow, wire, asks));
+            if paced {
+                self.controlled(|c, now, _, asks| c.sent(now, flow, wire, asks));
+            }
             return Attempt::Sent;
         }
     }
@@ -342,7 +345,9 @@ impl Lp<'_> {
         nic.receiving = done;
         self.release(&packet, done);
         self.packets.free(id);
-        self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));
+        if packet.class != CONTROL_CLASS {
+            self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));
+        }
         let payload = u64::from(packet.wire - self.fabric.config.nic.header);
         self.totals.delivered += payload;
         let head = if packet.part {

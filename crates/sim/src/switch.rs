@@ -13,7 +13,7 @@
 use crate::config::Queueing;
 use crate::control::{Flow, Seen, Spot};
 use crate::event::Event;
-use crate::fabric::{ENDPOINT, Fabric, Pace, Part};
+use crate::fabric::{CONTROL_CLASS, ENDPOINT, Fabric, Pace, Part};
 use crate::lp::Lp;
 use crate::packet::Packet;
 use crate::routing::{At, Trip};
@@ -310,7 +310,7 @@ impl Lp<'_> {
         let queued = self.outs.queued(o);
         let peak = &mut self.outs.list[o as usize].counters.peak_queue;
         *peak = queued.max(*peak);
-        if self.control.is_some() {
+        if self.control.is_some() && packet.class != CONTROL_CLASS {
             let (spot, seen) = (self.spot(o, packet.at, port, queued), seen(&packet));
             let mut marked = packet.marked;
             self.controlled(|c, now, rng, asks| marked |= c.queued(now, spot, seen, rng, asks));
@@ -447,7 +447,7 @@ impl Lp<'_> {
     }
 
     fn forwarded(&mut self, o: u32, packet: &mut Packet) {
-        if self.control.is_some() {
+        if self.control.is_some() && packet.class != CONTROL_CLASS {
             let port = self.fabric.links[(self.outs.first + o) as usize].from_port;
             let (spot, seen) = (self.spot(o, packet.at, port, self.outs.queued(o)), seen(packet));
             self.controlled(|c, now, rng, asks| packet.marked |= c.forwarded(now, spot, seen, rng, asks));

@@ -43,7 +43,12 @@ pub const DCQCN: Entry = Entry {
             Param { name: "g", about: "weight of a mark in alpha, 0 = preset", kind: Kind::Real, default: "0" },
             Param { name: "cnp_interval", about: "between notices, 0 = preset", kind: Kind::Time, default: "0s" },
             Param { name: "decrease_interval", about: "between cuts, 0 = preset", kind: Kind::Time, default: "0s" },
-            Param { name: "alpha_interval", about: "between falls of alpha, 0 = preset", kind: Kind::Time, default: "0s" },
+            Param {
+                name: "alpha_interval",
+                about: "between falls of alpha, 0 = preset",
+                kind: Kind::Time,
+                default: "0s",
+            },
             Param { name: "rate_timer", about: "between rises, 0 = preset", kind: Kind::Time, default: "0s" },
             Param { name: "byte_counter", about: "bytes between rises, 0 = preset", kind: Kind::Size, default: "0" },
             Param { name: "f", about: "steps of fast recovery, 0 = preset", kind: Kind::Count, default: "0" },

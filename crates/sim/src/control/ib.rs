@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_delay_is_the_tables_entry_times_the_packet() {
-        // With 127 entries and 2^127 hosts each entry would double the gap; so with 128 hosts does every 127/7th.
+        // 128 hosts and 7 entries: each doubles the time from packet to packet.
         let mut ib = ib(&[("hosts", "128"), ("ccti_limit", "7")]);
         let mut asks = Asks::default();
         for step in 1..=7u32 {

@@ -10,10 +10,16 @@
 //!      +------------------------------------- notified <--- a notice, as a packet or by a side channel -----------+
 //! ```
 //!
+//! Only data and requests are looked at and paced; packets of the control class (acknowledgements, clear-to-send, notices)
+//! are neither marked nor held back.
+//!
 //! A notice of a switch goes by the side channel with a delay of its choice; a notice of a NIC usually as a small packet in
 //! the control class, so that it too meets traffic.
 
+mod dcqcn;
+mod ib;
 mod none;
+mod slingshot;
 
 use crate::Config;
 use crate::topology::{Endpoint, Port, Switch};
@@ -26,6 +32,13 @@ pub struct Flow {
     pub from: Endpoint,
     /// Destination.
     pub to: Endpoint,
+}
+
+impl Flow {
+    /// The flow as the key of a table.
+    pub(crate) fn key(self) -> (u64, u64) {
+        (u64::from(self.from) << 32 | u64::from(self.to), 0)
+    }
 }
 
 /// A packet as congestion control sees it.
@@ -121,4 +134,4 @@ pub struct Entry {
 }
 
 /// All congestion controls, in the order of `list`.
-pub const CONTROLS: &[Entry] = &[none::OFF];
+pub const CONTROLS: &[Entry] = &[none::OFF, ib::IB, dcqcn::DCQCN, slingshot::SLINGSHOT];
