@@ -81,6 +81,17 @@ impl Lp<'_> {
         self.outs.list.iter().enumerate().filter_map(used).collect()
     }
 
+    /// Whether every buffer is empty and every credit is home or on its way, as it must be when nothing is left to happen.
+    pub(crate) fn at_rest(&self) -> bool {
+        let (vcs, buffer) = (self.outs.vcs, self.fabric.config.switch.buffer);
+        self.outs.list.iter().enumerate().all(|(o, out)| {
+            (0..vcs).all(|vc| {
+                let back: u32 = out.returns.iter().filter(|r| usize::from(r.2) == vc).map(|r| r.1).sum();
+                out.waiting == 0 && self.outs.channels[o * vcs + vc].credits + back == buffer
+            })
+        })
+    }
+
     /// The most that ever waited for an output.
     pub(crate) fn peak_queue(&self) -> u64 {
         self.outs.list.iter().map(|o| o.counters.peak_queue).max().unwrap_or(0)

@@ -27,6 +27,7 @@ mod machine;
 mod matching;
 mod meeting;
 mod nic;
+mod order;
 mod packet;
 mod protocol;
 pub mod routing;

@@ -9,6 +9,7 @@ use crate::fabric::Fabric;
 use crate::matching::Matching;
 use crate::meeting::Key as MeetingKey;
 use crate::nic::Nics;
+use crate::order::Order;
 use crate::packet::{Head, Kind, Message, Packet};
 use crate::protocol::Hosts;
 use crate::slab::{NONE, Slab};
@@ -57,6 +58,8 @@ pub(crate) struct Lp<'f> {
     pub(crate) nics: Nics,
     pub(crate) hosts: Hosts,
     pub(crate) matching: Matching,
+    /// `None` if routing keeps packets in order.
+    pub(crate) order: Option<Order>,
     pub(crate) control: Option<Box<dyn Control>>,
     pub(crate) asks: Asks,
     pub(crate) notices: Slab<(Flow, u32)>,
@@ -96,6 +99,7 @@ impl<'f> Lp<'f> {
             nics: Nics::new(fabric, part),
             hosts: Hosts::new(fabric, part),
             matching: Matching::new(),
+            order: (!fabric.routing.in_order()).then(Order::new),
             control: (fabric.control)(),
             asks: Asks::default(),
             notices: Slab::new(),

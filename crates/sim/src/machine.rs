@@ -58,6 +58,7 @@ struct End {
     ports: Vec<PortCounters>,
     failure: Option<(u64, String)>,
     waiting: Vec<(u32, String)>,
+    at_rest: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -138,12 +139,12 @@ impl Machine {
         if !waiting.is_empty() {
             return Err(MachineError(stuck(&waiting, self.fabric.config.ranks())));
         }
-        match lost {
-            0 => Ok(()),
-            n => {
-                Err(MachineError(format!("the network lost {n} bytes: a bug of the simulator, please report the run")))
-            }
+        if lost != 0 || ends.iter().any(|e| !e.at_rest) {
+            let text =
+                format!("the network kept {lost} bytes or some credits: a bug of the simulator, please report the run");
+            return Err(MachineError(text));
         }
+        Ok(())
     }
 }
 
@@ -359,6 +360,7 @@ fn end_of(lp: &mut Lp<'_>) -> End {
         peak: lp.peak_queue(),
         ports: lp.port_counters(),
         waiting: lp.hosts.ranks.iter().enumerate().filter_map(waiting).collect(),
+        at_rest: lp.at_rest(),
         failure: lp.failure.take(),
     }
 }

@@ -225,6 +225,9 @@ impl Lp<'_> {
             request,
             ..Head::default()
         };
+        if !near && let Some(order) = self.order.as_mut() {
+            head.at = order.number(route.me, route.peer);
+        }
         if eager {
             head.payload = payload;
         } else {
@@ -308,13 +311,7 @@ impl Lp<'_> {
     pub(crate) fn deliver(&mut self, head: Head, time: u64) {
         self.log(&head, time);
         match head.kind {
-            Kind::Eager | Kind::Ask => {
-                let (_, local) = self.fabric.home(head.to);
-                let key = key(local, head.from, head.context, head.tag);
-                if let Some((request, head)) = self.matching.message(key, head, time) {
-                    self.matched(request, head, time);
-                }
-            }
+            Kind::Eager | Kind::Ask => self.arrived(head, time),
             Kind::Clear => {
                 let payload = self.hosts.requests[head.remote].payload.take();
                 let (from, to) = (head.to, head.from);
@@ -336,6 +333,27 @@ impl Lp<'_> {
                 self.complete(head.request, time, false);
             }
             Kind::Notice => unreachable!("the NIC keeps notices to itself"),
+        }
+    }
+
+    /// A message that asks for a receive: matched in the order of its pair of ranks.
+    fn arrived(&mut self, head: Head, time: u64) {
+        let (from, to) = (head.from, head.to);
+        if self.order.is_none() || self.fabric.node_of(from) == self.fabric.node_of(to) {
+            return self.seek_receive(head, time);
+        }
+        let mut next = self.order.as_mut().and_then(|order| order.arrived(head));
+        while let Some(head) = next {
+            self.seek_receive(head, time);
+            next = self.order.as_mut().and_then(|order| order.next(from, to));
+        }
+    }
+
+    fn seek_receive(&mut self, head: Head, time: u64) {
+        let (_, local) = self.fabric.home(head.to);
+        let key = key(local, head.from, head.context, head.tag);
+        if let Some((request, head)) = self.matching.message(key, head, time) {
+            self.matched(request, head, time);
         }
     }
 

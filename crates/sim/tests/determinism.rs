@@ -1,0 +1,70 @@
+//! One machine, one body, one result: whatever keeps the events and however many threads take part.
+
+mod common;
+
+use comm::{Access, Comm, Data, Op, Reduce, agree};
+use common::{machine, recv, run, send};
+use spec::Rng;
+use tailback_sim::Stats;
+
+/// A little of everything, random but the same everywhere.
+fn mixture(comm: &dyn Comm) {
+    let (me, size) = (comm.rank(), comm.size());
+    for round in 0..6 {
+        let shift = 1 + Rng::new(3, "mixture", round).below(size as u64 - 1) as usize;
+        let bytes = [8, 3000, 20_000][round as usize % 3];
+        let ops = vec![recv((me + size - shift) % size, 1, bytes), send((me + shift) % size, 1, bytes)];
+        let pending = comm.begin(ops);
+        comm.charge(spec::Work::flops(me as u64 * 100));
+        pending.wait();
+    }
+    let sum = comm.start_sum(me as f64);
+    // An incast.
+    if me > 0 {
+        comm.exchange(&mut [send(0, 2, 6000)]);
+    } else {
+        comm.exchange(&mut (1..size).map(|r| recv(r, 2, 6000)).collect::<Vec<_>>());
+    }
+    assert_eq!(sum.wait(), (size * (size - 1) / 2) as f64);
+    let part = comm.split(Some((me % 3) as u32), me as u32).unwrap();
+    let mut mine = [me as u8; 4];
+    let mut theirs = [0; 4];
+    let next = (part.rank() + 1) % part.size();
+    let before = (part.rank() + part.size() - 1) % part.size();
+    part.exchange(&mut [Op::send(next, 0, &mine), Op::recv(before, 0, &mut theirs)]);
+    mine = theirs;
+    let window = part.window(64).unwrap();
+    window.transfer(&mut [Access::Put { to: next, at: 8, data: Data::Bytes(&mine) }]);
+    assert_eq!(agree(comm, 1.0, Reduce::Sum), size as f64);
+}
+
+fn stats(text: &str) -> Stats {
+    let m = machine(text);
+    run(&m, mixture);
+    Stats { threads: 0, ..m.stats() }
+}
+
+const CHAIN: &str = "nodes = 12\nranks_per_node = 2\n[topology]\nkind = \"chain\"\nswitches = 5\n";
+
+#[test]
+fn heap_and_calendar() {
+    for layout in ["nodes = 9\n", CHAIN] {
+        let heap = stats(&format!("threads = 1\nevent_queue = \"heap\"\n{layout}"));
+        assert_eq!(heap, stats(&format!("threads = 1\nevent_queue = \"calendar\"\n{layout}")));
+    }
+}
+
+#[test]
+fn one_thread_and_several() {
+    let one = stats(&format!("threads = 1\n{CHAIN}"));
+    assert_eq!(one.parts, 5);
+    for threads in [2, 3] {
+        assert_eq!(one, stats(&format!("threads = {threads}\n{CHAIN}")), "{threads} threads");
+    }
+}
+
+#[test]
+fn the_hash_sees_a_difference() {
+    let (a, b) = (stats("nodes = 9\n"), stats("nodes = 9\n[nic]\nlatency = \"51ns\"\n"));
+    assert_ne!(a.log_hash, b.log_hash);
+}

@@ -1,0 +1,158 @@
+//! The network against what is known of queues and switches.
+
+mod common;
+
+use comm::{Comm, Op};
+use common::{machine, recv, run, send};
+use spec::{Rng, Time, Work};
+use std::sync::Mutex;
+
+/// Hosts and NICs that cost nothing but the serialisation of packets of 4096 bytes on the wire; a flop is a picosecond.
+const IDEAL: &str = "[host]\nsend_overhead = \"0ns\"\nrecv_overhead = \"0ns\"\nflops = 1e12\n\
+    [nic]\npacket_overhead = \"0ns\"\nmessage_rate = 1e12\nmtu = 4056\nheader = 40\n";
+const PAYLOAD: usize = 4056;
+/// Serialisation of one such packet at 12.5 GB/s.
+const SERVICE: f64 = 4096.0 / 12.5e9;
+
+/// Sends packets to `to(n)` one after the other until `end`, and returns how many.
+fn blast(comm: &dyn Comm, end: Time, mut to: impl FnMut(u64) -> usize) -> u64 {
+    let mut n = 0;
+    while comm.now() < end {
+        comm.exchange(&mut [send(to(n), 1, PAYLOAD)]);
+        n += 1;
+    }
+    n
+}
+
+/// The share of the link rate that each rank got; ranks with no destination send nothing.
+fn shares(text: &str, end: Time, to: impl Fn(usize) -> Option<usize> + Sync) -> Vec<f64> {
+    let m = machine(text);
+    let counts = Mutex::new(vec![0; m.config().ranks()]);
+    run(&m, |comm| {
+        if let Some(to) = to(comm.rank()) {
+            let n = blast(comm, end, |_| to);
+            counts.lock().unwrap()[comm.rank()] = n;
+        }
+    });
+    counts.into_inner().unwrap().iter().map(|&n| n as f64 * SERVICE / end.secs()).collect()
+}
+
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value / expected - 1.0).abs() < tolerance, "{value} is not near {expected}");
+}
+
+#[test]
+fn a_saturated_switch_shares_its_outputs_fairly() {
+    // Four flows to one output, two to another, one alone.
+    let text = format!("nodes = 10\nranks_per_node = 1\n{IDEAL}");
+    let to = [Some(7), Some(7), Some(7), Some(7), Some(8), Some(8), Some(9), None, None, None];
+    let got = shares(&text, Time::from_us(3000), |rank| to[rank]);
+    for (rank, expected) in [0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 1.0].into_iter().enumerate() {
+        // Sixteen packets of buffer are filled at the start.
+        near(got[rank], expected, 0.01);
+    }
+}
+
+#[test]
+fn an_incast_of_n_gives_each_the_nth() {
+    let (n, bytes) = (16, 1 << 20);
+    let m = machine(&format!("nodes = {}\nranks_per_node = 1\n{IDEAL}", n + 1));
+    let ends = Mutex::new(Vec::new());
+    run(&m, |comm| match comm.rank() {
+        0 => comm.exchange(&mut (1..=n).map(|r| recv(r, 1, bytes)).collect::<Vec<_>>()),
+        _ => {
+            comm.exchange(&mut [send(0, 1, bytes)]);
+            ends.lock().unwrap().push(comm.now().secs());
+        }
+    });
+    let drain = (n * bytes) as f64 / PAYLOAD as f64 * SERVICE;
+    // A send ends when its last packet has left: the sixteen packets that a buffer holds are still to be drained.
+    let buffered = (n * 16) as f64 * SERVICE;
+    for end in ends.into_inner().unwrap() {
+        near(end, drain - buffered, 0.02);
+    }
+    near(m.stats().end_ps as f64 * 1e-12, drain, 0.01);
+}
+
+#[test]
+fn the_parking_lot_halves_at_every_switch() {
+    let text = format!("nodes = 8\nranks_per_node = 1\n[topology]\nkind = \"chain\"\nswitches = 4\n{IDEAL}");
+    // Two nodes per switch; the first of each sends to the last node of the last switch.
+    let got = shares(&text, Time::from_us(8000), |rank| rank.is_multiple_of(2).then_some(7));
+    for (rank, expected) in [(6, 0.5), (4, 0.25), (2, 0.125), (0, 0.125)] {
+        near(got[rank], expected, 0.02);
+    }
+}
+
+/// The throughput per port of a switch whose ports all send to random others.
+fn uniform(queueing: &str) -> f64 {
+    let nodes = 32;
+    let text = format!(
+        "nodes = {nodes}\nranks_per_node = 1\n[switch]\nqueueing = \"{queueing}\"\nbuffer = \"128KiB\"\n{IDEAL}"
+    );
+    let m = machine(&text);
+    let (total, end) = (Mutex::new(0), Time::from_us(1500));
+    run(&m, |comm| {
+        let (me, mut rng) = (comm.rank(), Rng::new(5, "uniform", comm.rank() as u64));
+        let n = blast(comm, end, |_| (me + 1 + rng.below(nodes - 1) as usize) % nodes as usize);
+        *total.lock().unwrap() += n;
+    });
+    // What still stands in the buffers at the end was sent but not yet carried.
+    let inside = nodes as f64 * 32.0;
+    (total.into_inner().unwrap() as f64 - inside) * SERVICE / end.secs() / nodes as f64
+}
+
+#[test]
+fn input_fifos_saturate_at_two_minus_root_two() {
+    // Karol, Hluchyj, Morgan 1987: 0.586 for many ports, a little more for 32.
+    let got = uniform("fifo");
+    assert!((0.575..0.615).contains(&got), "{got}");
+}
+
+#[test]
+fn virtual_output_queues_do_not() {
+    let got = uniform("voq");
+    assert!(got > 0.9, "{got}");
+}
+
+/// Mean wait of packets that arrive at random at one output, in units of the service time.
+fn mean_wait(load: f64, packets: u64) -> f64 {
+    let senders = 48;
+    let m = machine(&format!("nodes = {}\nranks_per_node = {senders}\n{IDEAL}", senders + 1));
+    let waits = Mutex::new((0.0, 0u64));
+    run(&m, |comm| {
+        let (node, slot) = (comm.node(), comm.rank() % senders);
+        let mut time = [0u8; PAYLOAD];
+        if node > 0 && slot == 0 {
+            let mut rng = Rng::new(11, "arrivals", node as u64);
+            let mut due = 0.0;
+            for _ in 0..packets {
+                due += rng.exponential() * SERVICE * 1e12 * senders as f64 / load;
+                let gap = (due as u64).saturating_sub(comm.now().ps());
+                comm.charge(Work::flops(gap));
+                time[..8].copy_from_slice(&(due as u64).to_le_bytes());
+                comm.exchange(&mut [Op::send(node - 1, 1, &time)]);
+            }
+        } else if node == 0 {
+            let from = (slot + 1) * senders;
+            let alone = m.zero_load(from, slot, PAYLOAD as u64).ps();
+            let mut sum = 0.0;
+            for _ in 0..packets {
+                comm.exchange(&mut [Op::recv(from, 1, &mut time)]);
+                let due = u64::from_le_bytes(time[..8].try_into().unwrap());
+                sum += (comm.now().ps() - due - alone) as f64;
+            }
+            let mut waits = waits.lock().unwrap();
+            *waits = (waits.0 + sum, waits.1 + packets);
+        }
+    });
+    let (sum, n) = waits.into_inner().unwrap();
+    sum / n as f64 * 1e-12 / SERVICE
+}
+
+#[test]
+fn a_queue_with_random_arrivals_is_m_d_1() {
+    for (load, packets, tolerance) in [(0.5, 1500, 0.03), (0.8, 3000, 0.05)] {
+        near(mean_wait(load, packets), load / (2.0 * (1.0 - load)), tolerance);
+    }
+}
