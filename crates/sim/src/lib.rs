@@ -20,6 +20,8 @@ mod comm;
 pub mod config;
 pub mod control;
 mod counters;
+mod describe;
+mod draw;
 mod event;
 mod fabric;
 mod lp;
@@ -38,6 +40,8 @@ pub mod topology;
 
 pub use config::{Config, ConfigError};
 pub use counters::{PortCounters, Stats};
+pub use describe::{Cables, Description, describe};
+pub use draw::draw;
 pub use event::QueueKind;
 pub use machine::Machine;
 pub use switch::{Counters, Load};

@@ -6,7 +6,11 @@
 //! does. A detour is a middle switch written into [`Trip::middle`]; the packet goes there first and then on, and the
 //! topology's `vc` keeps it free of deadlock.
 
+mod adaptive;
 mod minimal;
+mod random;
+mod ugal;
+mod valiant;
 
 use crate::switch::Load;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways};
@@ -48,6 +52,43 @@ impl At<'_> {
     pub fn vc(&self, trip: &Trip, port: Port) -> u8 {
         self.topology.vc(trip.hop, self.switch, port)
     }
+
+    /// Where a packet is to go next: its middle switch, or its destination once the detour is over.
+    #[inline]
+    pub(crate) fn towards(&self, trip: &mut Trip) -> Target {
+        if let Some(middle) = trip.middle {
+            if !self.topology.passed(self.switch, middle, trip.to.switch) {
+                return Target { switch: middle, ..trip.to };
+            }
+            trip.middle = None;
+        }
+        trip.to
+    }
+
+    /// The least loaded of some of the ways and its load in bytes: what waits for it here and what is in the buffer beyond.
+    /// Looks at `candidates` neighbours from a random place on, so that ties fall anywhere.
+    #[inline]
+    pub(crate) fn least_loaded(&mut self, candidates: usize) -> (Port, u64) {
+        let n = self.ways.ports.len();
+        let load = |at: &Self, port| at.load.queued(port) + at.load.beyond(port);
+        if n == 1 {
+            let port = self.ways.ports[0];
+            return (port, load(self, port));
+        }
+        let first = ((u128::from(self.rng.bits()) * n as u128) >> 64) as usize;
+        let stride = (n / candidates.max(1)).max(1);
+        let (mut best, mut least, mut i) = (0, u64::MAX, first);
+        for _ in 0..candidates.min(n) {
+            let port = self.ways.ports[i];
+            let this = load(self, port);
+            if this < least {
+                (best, least) = (port, this);
+            }
+            i += stride;
+            i -= if i >= n { n } else { 0 };
+        }
+        (best, least)
+    }
 }
 
 /// The decision.
@@ -83,4 +124,5 @@ pub struct Entry {
 }
 
 /// All routings, in the order of `list`.
-pub const ROUTINGS: &[Entry] = &[minimal::MINIMAL];
+pub const ROUTINGS: &[Entry] =
+    &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];

@@ -21,7 +21,12 @@ pub const ARIES: Entry = Entry {
             Param { name: "black_links", about: "cables between two of a slot", kind: Kind::Count, default: "3" },
             Param { name: "blue_links", about: "cables between two groups", kind: Kind::Count, default: "24" },
             Param { name: "blue_ports", about: "most blue cables of a switch", kind: Kind::Count, default: "10" },
-            Param { name: "local_rate", about: "rate of green and black cables", kind: Kind::Rate, default: "5.25GB/s" },
+            Param {
+                name: "local_rate",
+                about: "rate of green and black cables",
+                kind: Kind::Rate,
+                default: "5.25GB/s",
+            },
             Param { name: "local_latency", about: "flight of green and black", kind: Kind::Time, default: "20ns" },
             Param { name: "global_rate", about: "rate of a blue cable", kind: Kind::Rate, default: "4.69GB/s" },
             Param { name: "global_latency", about: "flight of a blue cable", kind: Kind::Time, default: "100ns" },

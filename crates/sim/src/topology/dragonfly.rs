@@ -88,7 +88,11 @@ pub(super) fn groups_for(name: &str, given: usize, per_group: usize, endpoints: 
 /// Refuses what cannot be numbered, else builds the tables.
 pub(super) fn checked(name: &str, m: Measures) -> Result<Box<dyn Topology>, String> {
     if m.groups > 4096 || m.groups * m.switches() > 1 << 20 {
-        return Err(format!("{name}: {} groups of {} switches are too many; at most 4096 groups", m.groups, m.switches()));
+        return Err(format!(
+            "{name}: {} groups of {} switches are too many; at most 4096 groups",
+            m.groups,
+            m.switches()
+        ));
     }
     if m.ports() > 4096 {
         return Err(format!("{name}: a switch would have {} ports; at most 4096 can be simulated", m.ports()));

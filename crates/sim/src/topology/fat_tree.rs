@@ -24,10 +24,25 @@ pub const FAT_TREE: Entry = Entry {
         params: &[
             Param { name: "levels", about: "levels of switches, 2 or 3", kind: Kind::Count, default: "2" },
             Param { name: "radix", about: "ports of every switch", kind: Kind::Count, default: "36" },
-            Param { name: "taper", about: "endpoints per cable up of a leaf: 1, 2, 3...", kind: Kind::Real, default: "1" },
-            Param { name: "down", about: "endpoints per leaf, 0 = by radix and taper", kind: Kind::Count, default: "0" },
+            Param {
+                name: "taper",
+                about: "endpoints per cable up of a leaf: 1, 2, 3...",
+                kind: Kind::Real,
+                default: "1",
+            },
+            Param {
+                name: "down",
+                about: "endpoints per leaf, 0 = by radix and taper",
+                kind: Kind::Count,
+                default: "0",
+            },
             Param { name: "up", about: "cables up of a leaf, 0 = the ports left", kind: Kind::Count, default: "0" },
-            Param { name: "parallel", about: "cables between a leaf and a switch above", kind: Kind::Count, default: "1" },
+            Param {
+                name: "parallel",
+                about: "cables between a leaf and a switch above",
+                kind: Kind::Count,
+                default: "1",
+            },
             Param { name: "pod", about: "leaves per pod, 0 = half of the radix", kind: Kind::Count, default: "0" },
             Param {
                 name: "agg_up",
@@ -35,7 +50,12 @@ pub const FAT_TREE: Entry = Entry {
                 kind: Kind::Count,
                 default: "0",
             },
-            Param { name: "rate", about: "rate of a cable between leaf and level 1", kind: Kind::Rate, default: "12.5GB/s" },
+            Param {
+                name: "rate",
+                about: "rate of a cable between leaf and level 1",
+                kind: Kind::Rate,
+                default: "12.5GB/s",
+            },
             Param { name: "latency", about: "its time of flight", kind: Kind::Time, default: "30ns" },
             Param { name: "core_rate", about: "rate of a cable to the core", kind: Kind::Rate, default: "12.5GB/s" },
             Param { name: "core_latency", about: "its time of flight", kind: Kind::Time, default: "150ns" },
@@ -98,13 +118,16 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     };
     let parallel = count("parallel");
     if down + up > radix || up == 0 {
-        return Err(format!("fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"));
+        return Err(format!(
+            "fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"
+        ));
     }
     if parallel == 0 || up % parallel != 0 {
         return Err(format!("fat-tree: parallel={parallel}: must divide the {up} cables up of a leaf"));
     }
     let leaves = config.endpoints().div_ceil(down).max(1);
-    let (pod, agg_up) = if levels == 2 { (leaves, 0) } else { pod_shape(count("pod"), count("agg_up"), radix, parallel)? };
+    let (pod, agg_up) =
+        if levels == 2 { (leaves, 0) } else { pod_shape(count("pod"), count("agg_up"), radix, parallel)? };
     let pods = leaves.div_ceil(pod);
     let (top, ports) = if levels == 2 { ("spine", leaves * parallel) } else { ("core switch", pods) };
     if ports > radix {
@@ -120,8 +143,19 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     if let Some(c) = [edge, core].iter().find(|c| !(c.rate.bytes_per_s() >= 1e6)) {
         return Err(format!("fat-tree: the rate of the `{}` cables, {}, is too low; at least 1MB/s", c.kind, c.rate));
     }
-    let mut tree =
-        FatTree { leaves, pod, pods, down, aggs: up / parallel, parallel, agg_up, edge, core, places: vec![], digits: vec![] };
+    let mut tree = FatTree {
+        leaves,
+        pod,
+        pods,
+        down,
+        aggs: up / parallel,
+        parallel,
+        agg_up,
+        edge,
+        core,
+        places: vec![],
+        digits: vec![],
+    };
     tree.number(config.endpoints());
     Ok(Box::new(tree))
 }
@@ -184,13 +218,17 @@ impl Topology for FatTree {
         for &place in &self.places {
             let switch = wiring.switch(self.part(place));
             if place.level == 0 {
-                (0..self.down).for_each(|_| drop(wiring.attach(switch)));
+                for _ in 0..self.down {
+                    wiring.attach(switch);
+                }
             }
         }
         for leaf in 0..self.leaves {
             for j in 0..self.aggs {
                 let agg = self.agg(leaf / self.pod, j);
-                (0..self.parallel).for_each(|_| drop(wiring.cable(leaf as Switch, agg, self.edge)));
+                for _ in 0..self.parallel {
+                    wiring.cable(leaf as Switch, agg, self.edge);
+                }
             }
         }
         let first_core = self.leaves + self.pods * self.aggs;
@@ -255,7 +293,8 @@ mod tests {
 
     #[test]
     fn summit_and_sierra_have_their_switches() {
-        let shape = "nodes = 4608\nranks_per_node = 1\n[nic]\nper_node = 2\n[topology]\nkind = \"fat-tree\"\nlevels = 3\n";
+        let shape =
+            "nodes = 4608\nranks_per_node = 1\n[nic]\nper_node = 2\n[topology]\nkind = \"fat-tree\"\nlevels = 3\n";
         let f = Fabric::new(&config(shape)).unwrap();
         // 512 leaves of 18, 29 pods of 18 aggregation switches, 18 x 18 core switches.
         assert_eq!(f.switches.len(), 512 + 29 * 18 + 18 * 18);

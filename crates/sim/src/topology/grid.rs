@@ -56,7 +56,8 @@ impl Grid {
 
     /// The part in which a switch is simulated: slices of the last dimension, at most 16.
     pub(super) fn part(&self, s: Switch) -> u32 {
-        let (at, size) = (u32::from(*self.point(s).last().expect("a dimension")), u32::from(*self.sizes.last().expect("one")));
+        let (at, size) =
+            (u32::from(*self.point(s).last().expect("a dimension")), u32::from(*self.sizes.last().expect("one")));
         at * size.min(16) / size
     }
 

@@ -105,13 +105,8 @@ impl Groups {
             slot: (s % a % m.slots) as u16,
         };
         let globals = m.globals();
-        let mut groups = Groups {
-            places: (0..m.groups * a).map(place).collect(),
-            gates: Vec::new(),
-            ports: Vec::new(),
-            globals,
-            m,
-        };
+        let mut groups =
+            Groups { places: (0..m.groups * a).map(place).collect(), gates: Vec::new(), ports: Vec::new(), globals, m };
         groups.find_gates();
         groups
     }
@@ -223,7 +218,9 @@ impl Topology for Groups {
         let a = self.m.switches() as u32;
         for place in &self.places {
             let switch = wiring.switch(u32::from(place.group));
-            (0..self.m.endpoints).for_each(|_| drop(wiring.attach(switch)));
+            for _ in 0..self.m.endpoints {
+                wiring.attach(switch);
+            }
         }
         (0..self.m.groups as u32).for_each(|g| self.lay_group(wiring, g * a));
         for &(x, y) in &self.globals {

@@ -18,7 +18,12 @@ pub const HYPERX: Entry = Entry {
             Param { name: "dims", about: "switches in each dimension", kind: Kind::Text, default: "4x4" },
             Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "4" },
             Param { name: "parallel", about: "cables between two switches", kind: Kind::Count, default: "1" },
-            Param { name: "rate", about: "rate of a cable, or a list, one per dimension", kind: Kind::Text, default: "12.5GB/s" },
+            Param {
+                name: "rate",
+                about: "rate of a cable, or a list, one per dimension",
+                kind: Kind::Text,
+                default: "12.5GB/s",
+            },
             Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "50ns" },
         ],
     },
@@ -61,13 +66,17 @@ impl Topology for HyperX {
     fn wire(&self, wiring: &mut Wiring) {
         for s in 0..self.grid.switches() as Switch {
             wiring.switch(self.grid.part(s));
-            (0..self.endpoints).for_each(|_| drop(wiring.attach(s)));
+            for _ in 0..self.endpoints {
+                wiring.attach(s);
+            }
         }
         for (d, &n) in self.grid.sizes.iter().enumerate() {
             for s in 0..self.grid.switches() as Switch {
                 for to in self.grid.point(s)[d] + 1..n {
                     let other = self.grid.moved(s, d, to);
-                    (0..self.parallel).for_each(|_| drop(wiring.cable(s, other, self.cables[d])));
+                    for _ in 0..self.parallel {
+                        wiring.cable(s, other, self.cables[d]);
+                    }
                 }
             }
         }

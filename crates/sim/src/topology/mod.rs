@@ -7,8 +7,17 @@
 //!
 //! A topology does not choose among ways (that is `routing/`) and knows nothing of buffers, packets or time.
 
+mod aries;
 mod chain;
+#[cfg(test)]
+mod checks;
+mod dragonfly;
+mod fat_tree;
+mod grid;
+mod groups;
+mod hyperx;
 mod single;
+mod torus;
 
 use crate::Config;
 use spec::{Card, Params, Rate, Rng, Time};
@@ -65,7 +74,7 @@ pub trait Topology: Send + Sync {
     /// Adds all ports of `at` that lie on a shortest way to `to.switch`, which is not `at`.
     fn ways(&self, at: Switch, to: Target, out: &mut Ways);
 
-    /// Cables on a shortest way between two switches.
+    /// Cables on a minimal way between two switches; if minimal ways differ in length, on the longest.
     fn hops(&self, from: Switch, to: Switch) -> u32;
 
     /// Virtual channels (per class) that keep routes free of deadlock, with or without detours over a middle switch.
@@ -81,6 +90,22 @@ pub trait Topology: Send + Sync {
     fn middle(&self, _from: Switch, _to: Switch, _rng: &mut Rng) -> Option<Switch> {
         None
     }
+
+    /// Whether a detour over `middle` on the way to `to` may end at `at`: where a group is as good as the switch itself.
+    fn passed(&self, at: Switch, middle: Switch, _to: Switch) -> bool {
+        at == middle
+    }
+
+    /// Cables on a way over a middle switch.
+    fn detour_hops(&self, from: Switch, middle: Switch, to: Switch) -> u32 {
+        self.hops(from, middle) + self.hops(middle, to)
+    }
+
+    /// Whether a packet that has come so far may still be sent on a detour (progressive routing): the virtual channels must
+    /// last. At its first switch it always may.
+    fn may_detour(&self, _source: Endpoint, hop: Hop) -> bool {
+        hop.hops == 0
+    }
 }
 
 /// Builds a topology for a machine, or says which parameter is impossible and what would do.
@@ -95,7 +120,21 @@ pub struct Entry {
 }
 
 /// All topologies, in the order of `list`.
-pub const TOPOLOGIES: &[Entry] = &[single::SINGLE, chain::CHAIN];
+pub const TOPOLOGIES: &[Entry] = &[
+    single::SINGLE,
+    chain::CHAIN,
+    fat_tree::FAT_TREE,
+    dragonfly::DRAGONFLY,
+    aries::ARIES,
+    torus::TORUS,
+    hyperx::HYPERX,
+];
+
+/// A number below `n` that spreads destinations evenly without a division.
+#[inline]
+pub(crate) fn pick(endpoint: Endpoint, n: usize) -> usize {
+    ((u64::from(endpoint.wrapping_mul(0x9e37_79b1)) * n as u64) >> 32) as usize
+}
 
 /// One cable: both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,39 +187,5 @@ impl Wiring {
         let port = self.ports[of as usize];
         self.ports[of as usize] = port + 1;
         port
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fabric::Fabric;
-
-    /// Walks every pair of switches along every way, by which `hops` must fall by one.
-    #[test]
-    fn every_way_leads_nearer() {
-        for entry in TOPOLOGIES {
-            let topology = (entry.card.name.into(), Params::new());
-            let config = Config { topology, nodes: 12, ..Config::default() };
-            let fabric = Fabric::new(&config).unwrap_or_else(|e| panic!("{}: {e}", entry.card.name));
-            let t = fabric.topology.as_ref();
-            let mut ways = Ways::default();
-            for (e, end) in fabric.endpoints.iter().enumerate() {
-                for at in 0..fabric.switches.len() as Switch {
-                    let to = Target { switch: end.switch, endpoint: e as u32 };
-                    if at == to.switch {
-                        assert_eq!(t.hops(at, to.switch), 0);
-                        continue;
-                    }
-                    ways.clear();
-                    t.ways(at, to, &mut ways);
-                    assert!(ways.fixed < ways.ports.len(), "{} {at} -> {}", entry.card.name, to.switch);
-                    for &port in &ways.ports {
-                        let next = fabric.neighbour(at, port).expect("a way leads to a switch");
-                        assert_eq!(t.hops(next, to.switch) + 1, t.hops(at, to.switch), "{}", entry.card.name);
-                    }
-                }
-            }
-        }
     }
 }

@@ -18,8 +18,18 @@ pub const TORUS: Entry = Entry {
         params: &[
             Param { name: "dims", about: "switches in each dimension", kind: Kind::Text, default: "4x4x4" },
             Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "2" },
-            Param { name: "wrap", about: "cables round the ends", kind: Kind::Choice(&["true", "false"]), default: "true" },
-            Param { name: "rate", about: "rate of a cable, or a list, one per dimension", kind: Kind::Text, default: "12.5GB/s" },
+            Param {
+                name: "wrap",
+                about: "cables round the ends",
+                kind: Kind::Choice(&["true", "false"]),
+                default: "true",
+            },
+            Param {
+                name: "rate",
+                about: "rate of a cable, or a list, one per dimension",
+                kind: Kind::Text,
+                default: "12.5GB/s",
+            },
             Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "20ns" },
         ],
     },
@@ -108,7 +118,9 @@ impl Topology for Torus {
     fn wire(&self, wiring: &mut Wiring) {
         for s in 0..self.grid.switches() as Switch {
             wiring.switch(self.grid.part(s));
-            (0..self.endpoints).for_each(|_| drop(wiring.attach(s)));
+            for _ in 0..self.endpoints {
+                wiring.attach(s);
+            }
         }
         for (a, b, dim) in self.cables() {
             wiring.cable(a, b, self.cables[dim]);
