@@ -16,7 +16,7 @@ pub struct Canonical {
 /// Edges beyond which no form is sought.
 pub const MAX_EDGES: usize = 64;
 /// Complete colourings beyond which the search gives up; regular graphs of this size do not occur in campaigns.
-const MAX_LEAVES: usize = 20_000;
+const MAX_LEAVES: usize = 2_000;
 
 /// The canonical form; none for graphs of more than [`MAX_EDGES`] edges or with too many symmetries.
 pub fn canonical(edges: &[(usize, usize)]) -> Option<Canonical> {

@@ -64,6 +64,9 @@ pub enum DeriveError {
         /// Flows.
         flows: usize,
     },
+    /// The graph is none.
+    #[error("{0}")]
+    Graph(String),
     /// Alpha is not a time per byte.
     #[error("alpha = {0} s/B: measure the flow alone first")]
     Alpha(f64),
@@ -73,7 +76,7 @@ pub enum DeriveError {
 }
 
 /// Completion times that were measured, found again for any graph of the same form.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Store {
     /// For each canonical key the times of each flow in canonical order.
     times: BTreeMap<String, Vec<Vec<f64>>>,
@@ -112,7 +115,8 @@ pub fn from_times(graph: &Graph, store: &Store, settings: &Settings) -> Result<V
     if !(settings.alpha.is_finite() && settings.alpha > 0.0) {
         return Err(DeriveError::Alpha(settings.alpha));
     }
-    let bytes = graph.flows.first().map_or(0.0, |f| f.bytes);
+    graph.check().map_err(|e| DeriveError::Graph(e.1.to_string()))?;
+    let bytes = graph.flows[0].bytes;
     let unequal = |f: &&super::graph::Flow| f.bytes != bytes || f.start != 0.0 || f.after.is_some() || bytes <= 0.0;
     if let Some(flow) = graph.flows.iter().find(unequal) {
         return Err(DeriveError::Unequal(flow.name.clone()));

@@ -22,12 +22,18 @@ pub struct Options {
     pub floor: f64,
     /// Whether to keep the table of steps; its size is flows times events.
     pub steps: bool,
+    /// Penalties that are computed, or kept in the table, before the solver gives up rather than run for hours: rule sets
+    /// that look at whole components compute all of a component's penalties at every event in it.
+    pub patience: u64,
 }
+
+/// A few minutes of computing, or a few gigabytes of table.
+pub const PATIENCE: u64 = 2_000_000_000;
 
 impl Options {
     /// Flows alone move `rate` bytes a second; no latency, no table.
     pub fn rate(rate: f64) -> Options {
-        Options { alpha: 1.0 / rate, latency: 0.0, floor: 1.0, steps: false }
+        Options { alpha: 1.0 / rate, latency: 0.0, floor: 1.0, steps: false, patience: PATIENCE }
     }
 }
 
@@ -85,6 +91,17 @@ pub enum SolveError {
         /// What is allowed.
         range: &'static str,
     },
+    /// It would take too long.
+    #[error(
+        "gave up after {events} events and {limit} penalties; use a rule set of short reach (paper, vienne, degree), divide \
+         the graph, or raise the patience"
+    )]
+    Patience {
+        /// Events done.
+        events: usize,
+        /// The patience.
+        limit: u64,
+    },
     /// A rule set broke its contract.
     #[error("flow {flow}: the rule set gives penalty {penalty}; penalties are finite and at least 1")]
     Penalty {
@@ -118,6 +135,9 @@ pub fn solve(graph: &Graph, rules: &dyn Rules, options: &Options) -> Result<Solu
         solver.start_flows(now);
         solver.update(now)?;
         solver.open_step(now);
+        if solver.work > options.patience {
+            return Err(SolveError::Patience { events: solver.events, limit: options.patience });
+        }
     }
     Ok(Solution { start_s: solver.start, end_s: solver.end, events: solver.events, steps: solver.steps })
 }
@@ -160,6 +180,8 @@ struct Solver<'a> {
     start: Vec<f64>,
     end: Vec<f64>,
     events: usize,
+    /// Penalties computed or kept so far.
+    work: u64,
     steps: Vec<Step>,
 }
 
@@ -186,6 +208,7 @@ impl<'a> Solver<'a> {
             start: vec![0.0; flows],
             end: vec![0.0; flows],
             events: 0,
+            work: 0,
             steps: Vec::new(),
         }
     }
@@ -293,6 +316,7 @@ impl<'a> Solver<'a> {
             return Err(SolveError::Penalty { flow, penalty });
         }
         let penalty = penalty.max(self.options.floor);
+        self.work += 1;
         let p = &mut self.progress[flow as usize];
         if p.penalty != penalty || p.end.is_infinite() {
             let moved = (now - p.since) / (self.options.alpha * p.penalty);
@@ -329,6 +353,8 @@ impl<'a> Solver<'a> {
         };
         let mut flows: Vec<StepFlow> = under_way.map(state).collect();
         flows.sort_by_key(|f| f.flow);
+        // An entry of the table is held for good, which costs more than a penalty that is computed and forgotten.
+        self.work += 16 * flows.len() as u64;
         if !flows.is_empty() {
             self.steps.push(Step { from_s: now, to_s: f64::INFINITY, flows });
         }
@@ -370,6 +396,18 @@ mod tests {
         }
         assert!(solve(&graph, &*rules, &Options { floor: 0.5, ..Options::rate(1.0) }).is_err());
         assert!(solve(&Graph::default(), &*rules, &Options::rate(1.0)).is_err());
+    }
+
+    #[test]
+    fn patience_ends_what_would_take_too_long() {
+        let edges: Vec<(usize, usize)> = (0..200).map(|i| (i, 200 + i % 7)).collect();
+        let mut graph = Graph::from_edges(&edges, 1.0).unwrap();
+        graph.flows.iter_mut().enumerate().for_each(|(i, f)| f.bytes += i as f64);
+        let rules = start("max-min", &spec::Params::new()).unwrap();
+        let options = Options { patience: 1000, ..Options::rate(1.0) };
+        let e = solve(&graph, &*rules, &options).unwrap_err();
+        assert!(matches!(e, SolveError::Patience { limit: 1000, .. }), "{e}");
+        assert!(solve(&graph, &*rules, &Options::rate(1.0)).is_ok());
     }
 
     #[test]

@@ -4,7 +4,6 @@ use super::bootstrap::{self, Resampled};
 use super::data::{DataError, Location, Pattern, Point, Weighting};
 use super::models::{Data, Fit, FitError, MODELS, Model, Raw, find};
 use super::phases::{self, Break};
-use crate::numeric::least_squares::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -220,16 +219,30 @@ fn aggregates(data: &Data<'_>) -> Vec<(u32, Option<f64>)> {
     let mut all: Vec<u32> = data.points.iter().map(|p| p.pairs).collect();
     all.sort_unstable();
     all.dedup();
-    let mut common = Problem::new(all.len() + 1);
+    // With the slope of each k eliminated, alpha = sum w^2 u v / sum w^2 u^2, where u and v are what is left of 1 and of T after
+    // the best multiple of n is taken away. So thousands of k cost no more than their points.
+    let place = |p: &Point| all.binary_search(&p.pairs).expect("collected above");
+    let mut by_pairs: Vec<(u32, [f64; 3])> = all.iter().map(|&k| (k, [0.0; 3])).collect();
     for p in data.points {
-        let mut row = vec![0.0; all.len() + 1];
-        row[0] = 1.0;
-        row[1 + all.binary_search(&p.pairs).expect("collected above")] = p.bytes as f64;
-        common.row(data.weighting.of(p), &row, p.seconds);
+        let (n, w2) = (p.bytes as f64, data.weighting.of(p).powi(2));
+        let sums = &mut by_pairs[place(p)].1;
+        [n * n, n, n * p.seconds].iter().zip(sums).for_each(|(x, s)| *s += w2 * x);
     }
-    let x = common.solve().x;
-    let rate = |(i, &k): (usize, &u32)| (k, (x[i + 1] > 0.0).then(|| f64::from(k) / x[i + 1]));
-    all.iter().enumerate().map(rate).collect()
+    let (mut uv, mut uu) = (0.0, 0.0);
+    for p in data.points {
+        let [nn, n1, nt] = by_pairs[place(p)].1;
+        let (n, w2) = (p.bytes as f64, data.weighting.of(p).powi(2));
+        let (u, v) = (1.0 - n * n1 / nn, p.seconds - n * nt / nn);
+        uv += w2 * u * v;
+        uu += w2 * u * u;
+    }
+    // One size only: latency and slopes cannot be told apart, and the latency is taken as zero.
+    let alpha = if uu > 1e-12 * data.scale() { uv / uu } else { 0.0 };
+    let rate = |(k, [nn, n1, nt]): (u32, [f64; 3])| {
+        let slope = (nt - alpha * n1) / nn;
+        (k, (slope > 0.0).then(|| f64::from(k) / slope))
+    };
+    by_pairs.into_iter().map(rate).collect()
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub struct Break {
 /// All cuts found at the smallest number of pairs, with their jump tests.
 pub fn breaks(points: &[Point]) -> Vec<Break> {
     let Some(first) = points.iter().map(|p| p.pairs).min() else { return Vec::new() };
-    let series = series(points, first);
+    let series = thin(series(points, first));
     let cuts = segment(&series);
     let bounds: Vec<usize> = [vec![0], cuts.clone(), vec![series.len()]].concat();
     let one = |i: usize| {
@@ -71,6 +71,15 @@ fn series(points: &[Point], pairs: u32) -> Series {
     let mut series: Series = points.iter().filter(|p| p.pairs == pairs).map(|p| (p.bytes, p.seconds)).collect();
     series.sort_by_key(|s| s.0);
     series
+}
+
+/// At most so many sizes are cut exactly; the cost grows with their cube. Measured lists have a hundred.
+const MAX_SIZES: usize = 240;
+
+/// Every second, third, ... size of a list that is too long; breaks are then known to so many sizes.
+fn thin(series: Series) -> Series {
+    let stride = series.len().div_ceil(MAX_SIZES).max(1);
+    series.into_iter().step_by(stride).collect()
 }
 
 /// The equations of a stretch's line, for (latency, slope) and relative residuals.

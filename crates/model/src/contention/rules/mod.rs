@@ -85,6 +85,9 @@ pub enum RuleError {
     /// A parameter is wrong.
     #[error("{0}")]
     Param(String),
+    /// The graph is none.
+    #[error("{0}")]
+    Graph(String),
     /// Its cost grows exponentially.
     #[error("{rules}: a component of {flows} flows; it enumerates sets of flows and takes at most {most}")]
     TooLarge {
@@ -118,6 +121,7 @@ pub fn explain(rules: &dyn Rules, graph: &Graph) -> Result<(Vec<f64>, Vec<Term>)
 }
 
 fn run(rules: &dyn Rules, graph: &Graph, mut notes: Option<&mut Vec<Term>>) -> Result<Vec<f64>, RuleError> {
+    graph.check().map_err(|e| RuleError::Graph(e.1.to_string()))?;
     let mut traffic = Traffic::of(graph.nodes.len(), &graph.edges());
     let mut penalties = vec![0.0; graph.flows.len()];
     for sender in 0..graph.nodes.len() as u32 {

@@ -49,9 +49,9 @@ fn solve(data: &Data<'_>, family: &Family, r: f64) -> Solution {
     problem.solve_nonnegative()
 }
 
-/// Every whole number up to `most` (a kink can sit on a measured k) and a logarithmic grid, in order.
+/// Every whole number up to 64 (a kink can sit on a measured k) and a logarithmic grid, in order.
 fn grid(most: f64) -> Vec<f64> {
-    let mut grid: Vec<f64> = (1..=most.min(256.0) as u32).map(f64::from).collect();
+    let mut grid: Vec<f64> = (1..=most.min(64.0) as u32).map(f64::from).collect();
     grid.extend((0..GRID).map(|i| most.powf(i as f64 / (GRID - 1) as f64).clamp(1.0, most)));
     grid.sort_by(f64::total_cmp);
     grid.dedup();
