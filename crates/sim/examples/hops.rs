@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p tailback-sim --example hops -- [machine file] [messages per rank] [bytes] [threads]`
 //!
-//! Every rank sends to another at a random distance, the same for all in one round, at about half of its injection rate.
+//! Every round is a random permutation; a pause after each brings the load to about half of the injection rate.
 
 use comm::{Buffer, Comm, Data, Machine as _, Op};
-use spec::{Rng, Work};
+use spec::{Rng, Work, permutation};
 use tailback_sim::{Config, Machine};
 
 fn cpu() -> f64 {
@@ -15,12 +15,21 @@ fn cpu() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// `rounds` random shifts with `bytes` each, and a pause as long as each takes.
-fn traffic(comm: &dyn Comm, rounds: u64, bytes: usize) {
-    let (me, size) = (comm.rank(), comm.size());
-    for round in 0..rounds {
-        let shift = 1 + Rng::new(7, "hops", round).below(size as u64 - 1) as usize;
-        let (to, from) = ((me + shift) % size, (me + size - shift) % size);
+/// For each rank its partners of one round: to whom it sends, from whom it receives.
+fn partners(round: u64, size: usize) -> Vec<(u32, u32)> {
+    let order = permutation(&mut Rng::new(7, "hops", round), size);
+    let mut pairs = vec![(0, 0); size];
+    for (i, &rank) in order.iter().enumerate() {
+        pairs[rank as usize] = (order[(i + 1) % size], order[(i + size - 1) % size]);
+    }
+    pairs
+}
+
+/// Rounds of random permutations with `bytes` each, and a pause about as long as each takes.
+fn traffic(comm: &dyn Comm, rounds: &[Vec<(u32, u32)>], bytes: usize) {
+    for round in rounds {
+        let (to, from) = round[comm.rank()];
+        let (to, from) = (to as usize, from as usize);
         let send = Op::Send { to, tag: 1, data: Data::Len(bytes) };
         let recv = Op::Recv { from, tag: 1, into: Buffer::Len(bytes) };
         comm.exchange(&mut [recv, send]);
@@ -39,8 +48,9 @@ fn main() {
     let config = Config { threads: number(3, 1) as usize, ..config };
     let machine = Machine::new(config).expect("a machine");
     let (rounds, bytes) = (number(1, 20), number(2, 65536) as usize);
+    let rounds: Vec<_> = (0..rounds).map(|r| partners(r, machine.config().ranks())).collect();
     let (start, before) = (std::time::Instant::now(), cpu());
-    machine.run(&|comm| traffic(comm, rounds, bytes)).expect("a good run");
+    machine.run(&|comm| traffic(comm, &rounds, bytes)).expect("a good run");
     let (stats, cpu, wall) = (machine.stats(), cpu() - before, start.elapsed().as_secs_f64());
     let load = stats.injected_bytes as f64
         / (stats.end_ps as f64 * 1e-12)

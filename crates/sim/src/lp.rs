@@ -66,6 +66,10 @@ pub(crate) struct Lp<'f> {
     pub(crate) rng: Rng,
     pub(crate) ways: Ways,
     pub(crate) outbox: Vec<Mail>,
+    /// Whom there is mail for, in the order in which it arose.
+    pub(crate) addressed: Vec<u16>,
+    /// Empty mail whose memory serves again.
+    pub(crate) spare: Vec<Mail>,
     pub(crate) totals: Totals,
     /// Why the run cannot go on: when, and what.
     pub(crate) failure: Option<(u64, String)>,
@@ -106,6 +110,8 @@ impl<'f> Lp<'f> {
             rng: Rng::new(config.seed, "network", u64::from(id)),
             ways: Ways::default(),
             outbox: (0..fabric.parts.len()).map(|_| Mail::default()).collect(),
+            addressed: Vec::new(),
+            spare: Vec::new(),
             totals: Totals::default(),
             failure: None,
             met: None,
@@ -148,23 +154,35 @@ impl<'f> Lp<'f> {
         self.failure.get_or_insert((self.now, reason));
     }
 
+    /// The mail for another part.
+    #[inline]
+    pub(crate) fn mail_to(&mut self, part: u16) -> &mut Mail {
+        let mail = &mut self.outbox[usize::from(part)];
+        if mail.is_empty() {
+            self.addressed.push(part);
+        }
+        mail
+    }
+
     /// Takes in what another part has sent.
-    pub(crate) fn receive(&mut self, mail: Mail) {
-        let mut heads = mail.heads.into_iter();
-        for (time, mut packet) in mail.packets {
+    pub(crate) fn receive(&mut self, mut mail: Mail) {
+        let mut heads = mail.heads.drain(..);
+        for (time, mut packet) in mail.packets.drain(..) {
             if packet.head != NONE {
                 packet.head = self.heads.insert(heads.next().expect("a header travels with its packet"));
             }
             let packet = self.packets.insert(packet);
             self.queue.push(time, Event::Arrive(packet));
         }
-        for (link, vc, bytes, time) in mail.credits {
+        drop(heads);
+        for (link, vc, bytes, time) in mail.credits.drain(..) {
             self.credit(link, vc, bytes, time);
         }
-        for (time, flow, value) in mail.notices {
+        for (time, flow, value) in mail.notices.drain(..) {
             let notice = self.notices.insert((flow, value));
             self.queue.push(time, Event::Notice(notice));
         }
+        self.spare.push(mail);
     }
 
     /// Calls the congestion control, if there is one, and does what it asks.
@@ -200,7 +218,7 @@ impl<'f> Lp<'f> {
                 }
                 By::Side(delay) => {
                     let time = self.now + delay.ps().max(self.fabric.lookahead);
-                    self.outbox[usize::from(home)].notices.push((time, notice.flow, notice.value));
+                    self.mail_to(home).notices.push((time, notice.flow, notice.value));
                 }
             }
         }

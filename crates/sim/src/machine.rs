@@ -255,10 +255,7 @@ impl<'a> Shared<'a> {
             for post in posts {
                 self.run_part(post, limit, fibers);
                 let mut lp = post.cell.borrow_mut();
-                let id = lp.id;
-                for (to, mail) in lp.outbox.iter_mut().enumerate().filter(|(_, mail)| !mail.is_empty()) {
-                    lock(&self.mail[to]).push((id, std::mem::take(mail)));
-                }
+                self.hand_over(&mut lp);
                 if lp.failure.is_some() {
                     self.failed.store(true, Ordering::Release);
                 }
@@ -268,11 +265,21 @@ impl<'a> Shared<'a> {
             failed = self.failed.load(Ordering::Acquire);
             for post in posts {
                 let mut lp = post.cell.borrow_mut();
-                let mut mail = std::mem::take(&mut *lock(&self.mail[usize::from(lp.id)]));
-                mail.sort_by_key(|m| m.0);
-                mail.into_iter().for_each(|(_, m)| lp.receive(m));
+                let mut mail = lock(&self.mail[usize::from(lp.id)]);
+                mail.sort_unstable_by_key(|m| m.0);
+                mail.drain(..).for_each(|(_, m)| lp.receive(m));
+                drop(mail);
                 self.meetings.hand_out(&mut lp);
             }
+        }
+    }
+
+    /// Puts a part's mail where its receivers find it after the window.
+    fn hand_over(&self, lp: &mut Lp<'_>) {
+        while let Some(to) = lp.addressed.pop() {
+            let empty = lp.spare.pop().unwrap_or_default();
+            let mail = std::mem::replace(&mut lp.outbox[usize::from(to)], empty);
+            lock(&self.mail[usize::from(to)]).push((lp.id, mail));
         }
     }
 

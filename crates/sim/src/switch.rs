@@ -28,8 +28,13 @@ pub(crate) struct Out {
     /// When the pending wake event is, `u64::MAX` if there is none.
     pub(crate) wake: u64,
     pub(crate) latency: u64,
+    credit_latency: u64,
     pub(crate) pace: Pace,
     pub(crate) to: u32,
+    /// Bytes that wait here, in all channels.
+    queued: u32,
+    /// The part at the other end.
+    lp_to: u16,
     /// The NIC this is the output of, [`NONE`] for a switch.
     pub(crate) nic: u32,
     /// Where this output's input queues begin, [`NONE`] while nobody has waited yet.
@@ -107,8 +112,11 @@ impl Outs {
             busy: 0,
             wake: u64::MAX,
             latency: link.latency,
+            credit_latency: link.credit_latency,
             pace: link.pace,
             to: link.to,
+            queued: 0,
+            lp_to: link.lp_to,
             nic: if link.from & ENDPOINT == 0 {
                 NONE
             } else {
@@ -163,6 +171,8 @@ impl Outs {
         let q = out.block + (vc * usize::from(ports)) as u32 + u32::from(packet.in_port);
         let channel = &mut self.channels[o as usize * self.vcs + vc];
         channel.queued += packet.wire;
+        out.queued += packet.wire;
+        out.counters.peak_queue = out.counters.peak_queue.max(u64::from(out.queued));
         out.waiting |= 1 << vc;
         let queue = &mut self.queues[q as usize];
         let before = queue.tail;
@@ -192,6 +202,7 @@ impl Outs {
     fn dequeue(&mut self, o: u32, vc: usize, wire: u32, next: u32) {
         let channel = &mut self.channels[o as usize * self.vcs + vc];
         channel.queued -= wire;
+        self.list[o as usize].queued -= wire;
         let last = channel.ring;
         let q = self.queues[last as usize].next;
         let queue = &mut self.queues[q as usize];
@@ -211,8 +222,7 @@ impl Outs {
     }
 
     fn queued(&self, o: u32) -> u64 {
-        let o = o as usize * self.vcs;
-        self.channels[o..o + self.vcs].iter().map(|c| u64::from(c.queued)).sum()
+        u64::from(self.list[o as usize].queued)
     }
 }
 
@@ -307,11 +317,8 @@ impl Lp<'_> {
             self.packets[before].next = id;
         }
         packet.next = NONE;
-        let queued = self.outs.queued(o);
-        let peak = &mut self.outs.list[o as usize].counters.peak_queue;
-        *peak = queued.max(*peak);
         if self.control.is_some() && packet.class != CONTROL_CLASS {
-            let (spot, seen) = (self.spot(o, packet.at, port, queued), seen(&packet));
+            let (spot, seen) = (self.spot(o, packet.at, port, self.outs.queued(o)), seen(&packet));
             let mut marked = packet.marked;
             self.controlled(|c, now, rng, asks| marked |= c.queued(now, spot, seen, rng, asks));
             packet.marked = marked;
@@ -400,8 +407,12 @@ impl Lp<'_> {
         let o = link - self.outs.first;
         let out = &mut self.outs.list[o as usize];
         // Packets leave an input by outputs of different speed, so returns may overtake each other a little.
-        let at = out.returns.iter().rposition(|r| r.0 <= time).map_or(0, |i| i + 1);
-        out.returns.insert(at, (time, bytes, vc));
+        if out.returns.back().is_none_or(|r| r.0 <= time) {
+            out.returns.push_back((time, bytes, vc));
+        } else {
+            let at = out.returns.iter().rposition(|r| r.0 <= time).map_or(0, |i| i + 1);
+            out.returns.insert(at, (time, bytes, vc));
+        }
         if out.waiting != 0 && out.wake > time {
             let when = time.max(out.busy).max(self.now);
             self.wake_at(o, when);
@@ -481,7 +492,7 @@ impl Lp<'_> {
         out.counters.bytes += u64::from(packet.wire);
         out.counters.packets += 1;
         self.outs.channels[o as usize * vcs + usize::from(packet.out_vc)].credits -= packet.wire;
-        let (to, to_port, latency) = (out.to, out.to_port, out.latency);
+        let (to, to_port, latency, home) = (out.to, out.to_port, out.latency, out.lp_to);
         if packet.via != NONE {
             self.release(&packet, tail);
             if !self.outs.fifos.is_empty() {
@@ -499,28 +510,28 @@ impl Lp<'_> {
         // A switch acts on the head, an endpoint on the tail.
         let time = packet.ready + if to & ENDPOINT == 0 { 0 } else { u64::from(packet.span) };
         self.totals.hops += 1;
-        let home = self.fabric.links[packet.via as usize].lp_to;
         if home == self.id {
             self.packets[id] = packet;
             self.queue.push(time, Event::Arrive(id));
         } else {
             self.packets.free(id);
-            if packet.head != NONE {
-                let head = self.heads.take(packet.head);
-                self.outbox[usize::from(home)].heads.push(head);
-            }
-            self.outbox[usize::from(home)].packets.push((time, packet));
+            let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
+            let mail = self.mail_to(home);
+            mail.heads.extend(head);
+            mail.packets.push((time, packet));
         }
     }
 
     /// Frees the buffer a packet has occupied from the time its tail leaves.
     pub(crate) fn release(&mut self, packet: &Packet, tail: u64) {
-        let link = &self.fabric.links[packet.via as usize];
-        let time = tail + link.credit_latency;
-        if link.lp_from == self.id {
+        let o = packet.via.wrapping_sub(self.outs.first) as usize;
+        if let Some(out) = self.outs.list.get(o) {
+            let time = tail + out.credit_latency;
             self.credit(packet.via, packet.vc, packet.wire, time);
         } else {
-            self.outbox[usize::from(link.lp_from)].credits.push((packet.via, packet.vc, packet.wire, time));
+            let link = &self.fabric.links[packet.via as usize];
+            let (home, time) = (link.lp_from, tail + link.credit_latency);
+            self.mail_to(home).credits.push((packet.via, packet.vc, packet.wire, time));
         }
     }
 }
