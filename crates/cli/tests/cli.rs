@@ -1,0 +1,146 @@
+//! The program from outside: what it prints, where, and with which exit code. Tests of a new command go here.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder of its own for each test.
+fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("tailback-cli-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// Runs the program as a user without an MPI launcher would.
+fn tailback(dir: &PathBuf, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
+    for (name, _) in
+        std::env::vars().filter(|(n, _)| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_"))
+    {
+        command.env_remove(name);
+    }
+    command.current_dir(dir).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const QUICK: [&str; 8] = ["--rounds", "6", "--cut", "50", "--nodes", "10", "--time", "5ms"];
+
+fn quick<'a>(suite: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    ["run", suite].into_iter().chain(QUICK).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn alone_it_shows_the_first_command_to_try() {
+    let out = tailback(&folder("alone"), &[]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(text(&out.stdout).contains("tailback run gpcnet"));
+}
+
+#[test]
+fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
+    let dir = folder("streams");
+    let out = tailback(&dir, &quick("gpcnet", &[]));
+    let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+    assert_eq!(out.status.code(), Some(0), "{stderr}");
+    assert!(stdout.contains("(simulated") && stdout.ends_with("RESULT: PASS\n"), "{stdout}");
+    assert!(stdout.lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 8);
+    assert!(stderr.contains("run.json") && stderr.contains("phase 1/6"));
+    assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "no colours into a pipe");
+    let record = dir.join("tailback-runs/gpcnet-0001/run.json");
+    let again = tailback(&dir, &["report", record.to_str().unwrap()]);
+    assert_eq!(text(&again.stdout), stdout);
+    // The next run gets a folder of its own.
+    tailback(&dir, &quick("gpcnet", &[]));
+    assert!(dir.join("tailback-runs/gpcnet-0002/run.json").exists());
+}
+
+#[test]
+fn a_printed_plan_runs_and_gives_the_same_numbers() {
+    let dir = folder("plan");
+    let plan = tailback(&dir, &quick("gpcnet", &["--plan-only"]));
+    fs::write(dir.join("plan.json"), &plan.stdout).unwrap();
+    let merits =
+        |out: Output| text(&out.stdout).lines().filter(|l| l.starts_with("FOM")).map(String::from).collect::<Vec<_>>();
+    let by_suite = merits(tailback(&dir, &quick("gpcnet", &[])));
+    let by_plan = merits(tailback(&dir, &["run", "--plan", "plan.json", "--nodes", "10"]));
+    assert!(!by_suite.is_empty());
+    assert_eq!(by_suite, by_plan);
+}
+
+#[test]
+fn the_originals_layout_can_be_printed() {
+    let out = tailback(&folder("layout"), &quick("gpcnet", &["--format", "gpcnet"]));
+    let stdout = text(&out.stdout);
+    assert!(stdout.starts_with("NetworkLoad Tests v1.3\n  Test with "), "{stdout}");
+    let rows: Vec<&str> = stdout.lines().filter(|l| l.starts_with(['+', '|'])).collect();
+    assert!(rows.len() > 25 && rows.iter().all(|l| l.len() == 80), "{stdout}");
+}
+
+#[test]
+fn mistakes_name_the_value_and_the_near_names_and_exit_with_2() {
+    let dir = folder("mistakes");
+    fs::write(dir.join("bad.toml"), "nodes = 4\nswich = 1\n").unwrap();
+    fs::write(dir.join("bad.json"), "{}").unwrap();
+    for (args, says) in [
+        (vec!["run", "gpcnett"], "gpcnet"),
+        (vec!["run", "gpcnet", "--canaries", "p2plat"], "did you mean `p2p-lat`"),
+        (vec!["run", "gpcnet", "--time", "soon"], "soon"),
+        (vec!["run", "gpcnet", "--seed", "x"], "--seed x"),
+        (vec!["run", "gpcnet", "--on", "sumit"], "sumit"),
+        (vec!["run", "gpcnet", "--on", "bad.toml"], "swich"),
+        (vec!["run", "gpcnet", "--nodes", "1", "--ranks-per-node", "1"], "at least 2 nodes"),
+        (vec!["run", "gpcnet", "--nodes", "0"], "0"),
+        (vec!["run", "--plan", "bad.json"], "bad.json"),
+        (vec!["run"], "say what to run"),
+        (vec!["report", "x.json", "--format", "htm"], "htm"),
+    ] {
+        let out = tailback(&dir, &args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says), "{args:?}: {}", text(&out.stderr));
+        assert!(out.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written_are_named() {
+    let dir = folder("files");
+    fs::write(dir.join("run.json"), "{\"format\": \"other\"}").unwrap();
+    for (args, says) in [
+        (vec!["report", "nothing.json"], "nothing.json"),
+        (vec!["report", "run.json"], "not a Tailback record"),
+        (vec!["run", "gpcnet", "--out", "/proc/nowhere"], "/proc/nowhere"),
+        (vec!["run", "gpcnet", "--out", "."], "left alone"),
+    ] {
+        let out = tailback(&dir, &args);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says), "{args:?}: {}", text(&out.stderr));
+    }
+    assert_eq!(fs::read_to_string(dir.join("run.json")).unwrap(), "{\"format\": \"other\"}");
+}
+
+#[test]
+fn lists_completions_man_pages_and_schema_come_from_the_tables() {
+    let dir = folder("tables");
+    let list = text(&tailback(&dir, &["list"]).stdout);
+    for name in ["gpcnet", "p2p-lat", "put-incast", "default", "text"] {
+        assert!(list.contains(name), "{name}");
+    }
+    let bash = text(&tailback(&dir, &["generate", "completions", "bash"]).stdout);
+    assert!(bash.contains("gpcnet") && bash.contains("--precision"));
+    assert_eq!(tailback(&dir, &["generate", "man", "man"]).status.code(), Some(0));
+    assert!(dir.join("man/tailback-run-gpcnet.1").exists());
+    let schema = text(&tailback(&dir, &["generate", "schema"]).stdout);
+    assert!(schema.contains("\"title\": \"RunRecord\""));
+}
+
+#[test]
+fn the_doctor_names_what_is_there_and_what_mends_it() {
+    let out = tailback(&folder("doctor"), &["doctor", "--mpi-lib", "/nowhere/libmpi.so"]);
+    let stdout = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(stdout.contains("/nowhere/libmpi.so") && stdout.contains("mend:"), "{stdout}");
+}
