@@ -10,6 +10,9 @@ use std::time::Duration;
 /// How long MPI_Abort may take to end this process before the process ends itself; the launcher then ends the others.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long the launcher is given to forward the reason.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// What is needed to end the job from anywhere.
 pub(crate) struct Running {
     /// Names this process in messages: `rank 3 of 8 on n1`.
@@ -81,6 +84,9 @@ pub fn abort(code: i32, reason: &str) -> ! {
         });
         // Without threads to spare there is no watchdog, and MPI_Abort is trusted.
         drop(watchdog);
+        // Launchers that hear of an abort do not always read what was written just before.
+        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
+        std::thread::sleep(LAST_WORDS);
         (running.end)(code);
     }
     std::process::exit(code)

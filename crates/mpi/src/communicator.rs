@@ -28,6 +28,8 @@ pub(crate) struct Communicator<'c, A: Abi> {
     owned: bool,
     /// How many more exchanges are checked for messages that are too short.
     to_check: Cell<u32>,
+    /// Exchanges of so many operations need neither checks nor more room for requests: one comparison on the timed path.
+    at_ease: Cell<usize>,
 }
 
 /// So many exchanges of each communicator are checked for messages that are too short; in a debug build, all of them are.
@@ -79,16 +81,22 @@ impl<'c, A: Abi> Communicator<'c, A> {
             size: size as usize,
             owned,
             to_check: Cell::new(CHECKED),
+            at_ease: Cell::new(0),
         }
     }
 
     /// Starts all operations. They must be waited for before the buffers in `ops` or the scratch memory are touched.
-    #[inline]
     pub fn post(&self, ops: &mut [Op<'_>], scratch: &mut Scratch<A>) {
+        let requests = scratch.begin(ops.len(), self.api.handles.request_null);
+        self.start(ops, requests, scratch);
+    }
+
+    /// Starts all operations, with room for as many requests.
+    #[inline(always)]
+    fn start(&self, ops: &mut [Op<'_>], mut request: *mut A::H, scratch: &mut Scratch<A>) {
         let api = self.api;
-        let mut request = scratch.begin(ops.len(), api.handles.request_null);
         for op in ops.iter_mut() {
-            // The two arms only say what differs: one place for the checks and the calls keeps the loop short.
+            // The arms say only what differs; checks and calls follow in one place, which keeps the loop short.
             let (start, length, peer, tag, sends) = match op {
                 Op::Send { to, tag, data } => match data {
                     Data::Bytes(bytes) => (bytes.as_ptr().cast_mut(), bytes.len(), *to, *tag, true),
@@ -158,14 +166,18 @@ impl<'c, A: Abi> Communicator<'c, A> {
         scratch.end();
     }
 
-    /// Waits for all operations and looks at nothing but errors.
-    #[inline]
-    fn finish_trusting(&self, ops: &[Op<'_>], scratch: &mut Scratch<A>) {
-        let (requests, _) = scratch.requests();
-        // SAFETY: `post` has filled so many requests.
-        let code = unsafe { (self.api.waitall)(ops.len() as c_int, requests, A::IGNORE) };
-        if code != 0 {
-            self.blame_all(ops, code);
+    /// An exchange that makes room for its requests, and looks at the lengths of messages as long as there is reason to.
+    #[cold]
+    #[inline(never)]
+    fn exchange_with_care(&self, ops: &mut [Op<'_>]) {
+        let mut scratch = self.context.scratch.borrow_mut();
+        self.post(ops, &mut scratch);
+        self.finish(ops, &mut scratch);
+        let left = self.to_check.get();
+        if left > 0 {
+            self.to_check.set(left - 1);
+        } else if !cfg!(debug_assertions) {
+            self.at_ease.set(scratch.room());
         }
     }
 
@@ -286,14 +298,18 @@ impl<A: Abi> Comm for Communicator<'_, A> {
     }
 
     fn exchange(&self, ops: &mut [Op<'_>]) {
-        let mut scratch = self.context.scratch.borrow_mut();
-        self.post(ops, &mut scratch);
-        let left = self.to_check.get();
-        if left == 0 && !cfg!(debug_assertions) {
-            self.finish_trusting(ops, &mut scratch);
-        } else {
-            self.to_check.set(left.saturating_sub(1));
-            self.finish(ops, &mut scratch);
+        if ops.len() > self.at_ease.get() {
+            return self.exchange_with_care(ops);
+        }
+        // SAFETY: nothing else borrows the scratch memory: each borrow ends with the call that makes it, no call is made
+        // from within another, and the context is not shared between threads.
+        let scratch = unsafe { &mut *self.context.scratch.as_ptr() };
+        let requests = scratch.at_hand();
+        self.start(ops, requests, scratch);
+        // SAFETY: so many requests were started.
+        let code = unsafe { (self.api.waitall)(ops.len() as c_int, requests, A::IGNORE) };
+        if code != 0 {
+            self.blame_all(ops, code);
         }
     }
 

@@ -13,8 +13,8 @@
 //! Calls do not fail: an error of MPI's is printed with the call and the rank, and ends the job on all ranks, as does a
 //! panic on one of them. The exception is a window, which may be refused.
 //!
-//! This crate contains unsafe code, because it calls C. Not for use from several threads: MPI is started for calls from
-//! one thread; [`abort()`] may come from any.
+//! This crate contains unsafe code, because it calls C. Not for use from several threads: MPI is started for one thread
+//! (MPI_THREAD_SINGLE, as by the benchmarks that results are compared with); only [`abort()`] may come from another.
 
 mod abi;
 mod abort;

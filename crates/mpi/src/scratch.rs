@@ -67,6 +67,18 @@ impl<A: Abi> Scratch<A> {
         self.requests.as_mut_ptr()
     }
 
+    /// How many requests there is room for.
+    pub fn room(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Begins a set of operations that there is room for.
+    #[inline]
+    pub fn at_hand(&mut self) -> *mut A::H {
+        self.landed = 0;
+        self.requests.as_mut_ptr()
+    }
+
     /// The requests and statuses of the set.
     #[inline]
     pub fn requests(&mut self) -> (*mut A::H, *mut A::Status) {
