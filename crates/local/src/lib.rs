@@ -16,6 +16,7 @@ mod simd;
 
 pub mod bcnrand;
 pub mod blas;
+pub mod fft;
 pub mod host;
 pub mod lcg;
 pub mod matrix;
