@@ -74,7 +74,12 @@ const NIC: Card = Card {
     params: &[
         Param { name: "per_node", about: "NICs of a node; ranks share them in turn", kind: Kind::Count, default: "1" },
         Param { name: "rate", about: "rate of injection", kind: Kind::Rate, default: "12.5GB/s" },
-        Param { name: "eject_rate", about: "rate of ejection, 1B/s = as injection", kind: Kind::Rate, default: "1B/s" },
+        Param {
+            name: "eject_rate",
+            about: "rate of ejection; as `rate` unless given",
+            kind: Kind::Rate,
+            default: "12.5GB/s",
+        },
         Param { name: "latency", about: "time of flight between NIC and switch", kind: Kind::Time, default: "50ns" },
         Param {
             name: "message_rate",
@@ -213,7 +218,12 @@ impl Config {
         let mut file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
         let cards = [&HOST, &NIC, &SWITCH, &PROTOCOL];
         let mut read = |card: &Card| -> Result<Params, ConfigError> {
-            let given = section(&mut file, card.name)?;
+            let mut given = section(&mut file, card.name)?;
+            if card.name == NIC.name
+                && let Some(rate) = given.get("rate").cloned()
+            {
+                given.entry("eject_rate".into()).or_insert(rate);
+            }
             Ok(card.resolve(&given)?)
         };
         let [host, nic, switch, protocol] = [read(cards[0])?, read(cards[1])?, read(cards[2])?, read(cards[3])?];
@@ -231,7 +241,6 @@ impl Config {
         let control = chosen.pop().expect("three");
         let routing = chosen.pop().expect("three");
         let topology = chosen.pop().expect("three");
-        let eject = nic.rate("eject_rate");
         let config = Config {
             nodes: machine.count("nodes") as usize,
             ranks_per_node: machine.count("ranks_per_node") as usize,
@@ -243,7 +252,7 @@ impl Config {
             nic: NicConfig {
                 per_node: nic.count("per_node") as usize,
                 rate: nic.rate("rate"),
-                eject_rate: if eject.bytes_per_s() <= 1.0 { nic.rate("rate") } else { eject },
+                eject_rate: nic.rate("eject_rate"),
                 latency: nic.time("latency"),
                 message_gap: Time::from_secs(1.0 / nic.real("message_rate")),
                 packet_overhead: nic.time("packet_overhead"),
@@ -325,7 +334,7 @@ impl Config {
             ("host.flops", self.host.flops, 1e3, 1e18),
             ("host.updates", self.host.updates, 1.0, 1e15),
             ("host.memory_rate", self.host.memory_rate.bytes_per_s(), 1e3, 1e15),
-            ("host.local_rate", self.host.local_rate.bytes_per_s(), 1e3, 1e15),
+            ("host.local_rate", self.host.local_rate.bytes_per_s(), 1e6, 1e15),
             ("host.send_overhead", self.host.send_overhead.secs(), 0.0, 1.0),
             ("host.recv_overhead", self.host.recv_overhead.secs(), 0.0, 1.0),
             ("host.test_cost", self.host.test_cost.secs(), 1e-12, 1.0),

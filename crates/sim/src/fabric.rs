@@ -164,6 +164,13 @@ impl Fabric {
             return Err(ConfigError::Absurd(format!("{parts} groups of switches are too many; at most 65535")));
         }
         self.number(wiring, &wiring.groups, parts);
+        let packet = self.config.packet();
+        if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
+            return Err(ConfigError::Absurd(format!(
+                "a cable of {} takes longer than 4 ms for a packet of {packet} bytes; raise its rate or lower nic.mtu",
+                Rate::from_bytes_per_s(slow.rate)
+            )));
+        }
         let crossing = self.links.iter().filter(|l| l.lp_from != l.lp_to);
         self.lookahead = crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX);
         if self.lookahead == 0 {

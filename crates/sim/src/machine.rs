@@ -211,8 +211,9 @@ impl<'a> Shared<'a> {
                 posts.push(Post { cell, first_fiber });
             }
             let outcome = self.windows(thread, &posts, fibers);
+            let overflowed = fibers.overflowed();
             for post in &posts {
-                self.note_overflow(post, fibers);
+                self.note_overflow(post, &overflowed);
                 lock(&self.ends).push(end_of(&mut post.cell.borrow_mut()));
             }
             outcome
@@ -312,10 +313,11 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn note_overflow(&self, post: &Post<'_, 'a>, fibers: &Fibers<'_>) {
+    /// Notes the first of `overflowed`, the fibers that have run into their red zones, that is one of a part's ranks.
+    fn note_overflow(&self, post: &Post<'_, 'a>, overflowed: &[usize]) {
         let mut lp = post.cell.borrow_mut();
         let range = post.first_fiber..post.first_fiber + lp.hosts.ranks.len();
-        if let Some(fiber) = fibers.overflowed().into_iter().find(|f| range.contains(f)) {
+        if let Some(fiber) = overflowed.iter().find(|f| range.contains(f)) {
             let rank = self.world_rank(&lp, (fiber - post.first_fiber) as u32);
             lp.failure = Some((0, overflow(rank, self.fabric.config.stack)));
         }

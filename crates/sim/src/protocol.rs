@@ -241,8 +241,13 @@ impl Lp<'_> {
         let request = self.hosts.request(Doing::Receive, route, tag, len);
         let key = key(route.local, route.peer, route.context, tag);
         if let Some((head, time)) = self.matching.receive(key, request) {
-            let clock = self.hosts.ranks[route.local as usize].clock;
-            self.matched(request, head, time.max(clock));
+            let rank = &mut self.hosts.ranks[route.local as usize];
+            let time = time.max(rank.clock);
+            if head.kind == Kind::Eager {
+                // The message is here: the rank takes it before it goes on.
+                rank.clock = time + self.fabric.config.host.recv_overhead.ps();
+            }
+            self.matched(request, head, time);
         }
     }
 

@@ -104,7 +104,8 @@ pub trait Control {
     fn queued(&mut self, _now: Time, _spot: Spot, _seen: Seen, _rng: &mut Rng, _asks: &mut Asks) -> bool {
         false
     }
-    /// A packet leaves a switch by an output; `queued` no longer counts it. True marks it.
+    /// A packet that has waited leaves a switch by an output; `queued` no longer counts it. True marks it. Packets that need
+    /// not wait pass without a call.
     fn forwarded(&mut self, _now: Time, _spot: Spot, _seen: Seen, _rng: &mut Rng, _asks: &mut Asks) -> bool {
         false
     }
