@@ -39,4 +39,49 @@ pub trait Pattern {
     fn step(&mut self) -> Option<Work>;
     /// Untimed check of what the last step of a block received.
     fn verify(&mut self) -> Verdict;
+    /// Named numbers beside the samples: sizes, residuals, rates of parts. Asked for once, after the last block.
+    fn results(&mut self) -> Vec<Outcome> {
+        Vec::new()
+    }
+    /// What a reader must know: the library that computed, an algorithm that was chosen. Asked for once, after the last block.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// One named number of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its name in the record, with its unit as the last word: `time_s`, `residual`.
+    pub name: String,
+    /// Its value on this rank, in base units.
+    pub value: f64,
+    /// What becomes of the values of all ranks of a job.
+    pub merge: Merge,
+}
+
+/// How the ranks' values of one named number become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The lowest rank's that gives one: for numbers that are the same everywhere.
+    First,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The sum.
+    Sum,
+    /// The arithmetic mean.
+    Mean,
+}
+
+impl Outcome {
+    /// A number that is the same on all ranks.
+    pub fn same(name: &str, value: f64) -> Outcome {
+        Outcome::new(name, value, Merge::First)
+    }
+    /// A number to be merged.
+    pub fn new(name: &str, value: f64, merge: Merge) -> Outcome {
+        Outcome { name: name.into(), value, merge }
+    }
 }

@@ -11,7 +11,7 @@ pub mod payload;
 pub mod suites;
 
 pub use engine::{Facts, Observer, run};
-pub use kernel::{Kernel, Pattern, Setup};
+pub use kernel::{Kernel, Merge, Outcome, Pattern, Setup};
 pub use kernels::{KERNELS, kernel};
 pub use layout::Seat;
 pub use suites::{SUITES, Suite, suite};

@@ -169,6 +169,9 @@ pub struct JobRecord {
     /// What a reader must know: blocks cut short, precision not reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Named numbers beside the samples, in base units: sizes, residuals, rates of parts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<String, f64>,
 }
 
 /// Why a job ended.

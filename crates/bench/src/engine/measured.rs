@@ -5,6 +5,7 @@
 
 use super::partial::Partial;
 use super::recorder::Recorder;
+use super::results::Results;
 use crate::kernel::Pattern;
 use comm::{Buffer, Comm, Reduce, Vector, collectives};
 use record::summary::Extremes;
@@ -43,7 +44,7 @@ pub(super) fn measure(
     // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
     let mut last = 0.0;
     if stop.time_s.is_some() {
-        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, 1, 0, start);
+        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, 1, Some(0), start);
         pace.step_took(agreed.elapsed, 1);
         last = agreed.elapsed;
     }
@@ -51,7 +52,8 @@ pub(super) fn measure(
     let mut done = 0;
     partial.ended = loop {
         let (warmup, steps) = pace.next();
-        let next = (done + 1) % u64::from(stop.arrangements);
+        // After the last block there is nothing to arrange: fresh data of a large problem take as long as the problem.
+        let next = (done + 1 < stop.blocks).then(|| (done + 1) % u64::from(stop.arrangements));
         let (verdict, agreed) =
             block_then(group, pattern.as_deref_mut(), &mut recorder, metric, (warmup, steps), next, start);
         partial.verdict = Some(match partial.verdict.take() {
@@ -79,6 +81,10 @@ pub(super) fn measure(
     partial.ranks = 1;
     partial.extremes = extremes;
     partial.notes = pace.notes();
+    if let Some(pattern) = pattern {
+        partial.notes.extend(pattern.notes());
+        partial.results = Results::new(pattern.results());
+    }
     partial.take(recorder);
     partial
 }
@@ -95,7 +101,7 @@ fn block(
     value: Option<f64>,
     metric: Metric,
     steps: u32,
-    next: u64,
+    next: Option<u64>,
     start: spec::Time,
 ) -> (Verdict, Agreed) {
     let verdict = match pattern {
@@ -105,7 +111,7 @@ fn block(
                 let _ = pattern.step();
             }
             let verdict = pattern.verify();
-            pattern.arrange(next);
+            next.into_iter().for_each(|next| pattern.arrange(next));
             verdict
         }
     };
@@ -118,7 +124,7 @@ fn block_then(
     recorder: &mut Recorder,
     metric: Metric,
     (warmup, steps): (u32, u32),
-    next: u64,
+    next: Option<u64>,
     start: spec::Time,
 ) -> (Verdict, Agreed) {
     let Some(pattern) = pattern else { return block(group, None, None, metric, 0, next, start) };
@@ -127,7 +133,7 @@ fn block_then(
     }
     let value = recorder.block(group, pattern, steps);
     let verdict = pattern.verify();
-    pattern.arrange(next);
+    next.into_iter().for_each(|next| pattern.arrange(next));
     (verdict, agree_on(group, value, metric, start))
 }
 

@@ -9,6 +9,7 @@ mod groups;
 mod measured;
 mod partial;
 mod recorder;
+mod results;
 
 use crate::kernel::{Kernel, Setup};
 use crate::kernels::kernel;

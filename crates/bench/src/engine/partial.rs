@@ -1,6 +1,7 @@
 //! What one rank has of a job, and how parts of all ranks become one: up a binomial tree, after the phase.
 
 use super::recorder::Recorder;
+use super::results::Results;
 use crate::kernel::Kernel;
 use comm::{Comm, collectives};
 use record::summary::Extremes;
@@ -22,6 +23,7 @@ pub(super) struct Partial {
     pub notes: Vec<String>,
     pub samples: Histogram,
     pub batches: Batches,
+    pub results: Results,
 }
 
 impl Default for Partial {
@@ -38,6 +40,7 @@ impl Default for Partial {
             notes: Vec::new(),
             samples: Histogram::default(),
             batches: Batches::default(),
+            results: Results::default(),
         }
     }
 }
@@ -71,6 +74,7 @@ impl Partial {
         }
         self.samples.merge(&other.samples);
         self.batches.merge(&other.batches);
+        self.results.merge(other.results);
     }
 
     /// The record of a job from the parts of all its ranks; a job without any rank was skipped.
@@ -103,6 +107,7 @@ impl Partial {
             batches: part.batches,
             verdict: part.verdict.unwrap_or(Verdict::Unchecked { reason: "it did not run".into() }),
             notes: part.notes,
+            results: part.results.finish(),
         }
     }
 }
@@ -198,6 +203,7 @@ mod wire {
             part.notes.iter().for_each(|n| out.text(Some(n)));
             out.bytes(&if part.samples.is_empty() { Vec::new() } else { part.samples.to_bytes() });
             batches(&mut out, &part.batches);
+            out.bytes(&part.results.to_bytes());
         }
         out.0
     }
@@ -252,6 +258,7 @@ mod wire {
                 bytes => Histogram::from_bytes(bytes).expect("written by this program"),
             },
             batches: decode_batches(input),
+            results: Results::from_bytes(input.bytes()),
         }
     }
 
