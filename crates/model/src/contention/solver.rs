@@ -280,11 +280,12 @@ impl<'a> Solver<'a> {
                 penalties.clear();
                 penalties.resize(flows.len(), 0.0);
                 self.rules.penalties(&self.traffic, flows, &mut penalties, None)?;
+                let mut earliest = f64::INFINITY;
                 for (i, &penalty) in penalties.iter().enumerate() {
                     let flow = self.traffic.flows_from(sender)[i];
-                    self.set_penalty(flow, penalty, now)?;
+                    earliest = earliest.min(self.set_penalty(flow, penalty, now)?);
                 }
-                self.enter(sender);
+                self.agenda.set(sender, earliest);
             }
             return Ok(());
         }
@@ -309,9 +310,9 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Moves a flow to the present and gives it a new penalty. A flow whose penalty stays the same is left untouched, so
+    /// Moves a flow to the present, gives it a new penalty and returns its end. A flow whose penalty stays the same is left untouched, so
     /// that its end does not drift by rounding.
-    fn set_penalty(&mut self, flow: u32, penalty: f64, now: f64) -> Result<(), SolveError> {
+    fn set_penalty(&mut self, flow: u32, penalty: f64, now: f64) -> Result<f64, SolveError> {
         if !(penalty.is_finite() && penalty >= 1.0 - 1e-9) {
             return Err(SolveError::Penalty { flow, penalty });
         }
@@ -323,16 +324,14 @@ impl<'a> Solver<'a> {
             let remaining = (p.remaining - moved).max(0.0);
             *p = Progress { remaining, since: now, penalty, end: now + remaining * self.options.alpha * penalty };
         }
-        Ok(())
+        Ok(p.end)
     }
 
     /// Puts a sender's earliest end into the agenda.
     fn enter(&mut self, sender: u32) {
         let flows = self.traffic.flows_from(sender).iter();
         let earliest = flows.map(|&f| self.progress[f as usize].end).fold(f64::INFINITY, f64::min);
-        if earliest.is_finite() {
-            self.agenda.set(sender, earliest);
-        }
+        self.agenda.set(sender, earliest);
     }
 
     fn close_step(&mut self, now: f64) {
