@@ -44,6 +44,8 @@ pub struct Canary<'a> {
     pub loaded: Option<&'a JobRecord>,
     /// The congestors of the loaded phase.
     pub congestors: Vec<&'a JobRecord>,
+    /// Under each congestor alone: its name and the canary.
+    pub by: Vec<(&'a str, &'a JobRecord)>,
 }
 
 /// How much worse a canary is under load: 1 is no harm. GPCNeT §3.3.
@@ -89,7 +91,12 @@ fn ratio(metric: Metric, isolated: Known, loaded: Known) -> Known {
 impl<'a> Canary<'a> {
     /// The congestion impact, if there was load and samples on both sides.
     pub fn impact(&self) -> Option<Impact> {
-        let (isolated, loaded, metric) = (self.isolated, self.loaded?, self.isolated.metric);
+        self.impact_of(self.loaded?)
+    }
+
+    /// The impact of a load under which the canary measured `loaded`.
+    pub fn impact_of(&self, loaded: &JobRecord) -> Option<Impact> {
+        let (isolated, metric) = (self.isolated, self.isolated.metric);
         if isolated.summary.samples == 0 || loaded.summary.samples == 0 {
             return None;
         }
@@ -104,16 +111,27 @@ impl<'a> Canary<'a> {
 impl<'a> View<'a> {
     /// Derives it.
     pub fn new(record: &'a RunRecord) -> View<'a> {
+        let measured_in = |phase: &'a record::PhaseRecord| phase.jobs.iter().find(|j| j.role == Role::Measured);
         let measured = |name: &str| {
             let phase = record.phase(name)?;
-            phase.jobs.iter().find(|j| j.role == Role::Measured).map(|job| (phase, job))
+            measured_in(phase).map(|job| (phase, job))
         };
         let canary = |phase: &'a record::PhaseRecord| {
             let name = phase.name.strip_prefix("isolated/")?;
-            let isolated = phase.jobs.iter().find(|j| j.role == Role::Measured)?;
+            let isolated = measured_in(phase)?;
+            let alone = |p: &'a record::PhaseRecord| {
+                let congestor = p.name.strip_suffix(name)?.strip_suffix('/')?.strip_prefix("loaded-by-")?;
+                Some((congestor, measured_in(p)?))
+            };
             let loaded = measured(&format!("loaded/{name}"));
             let congestors = loaded.iter().flat_map(|(phase, _)| &phase.jobs).filter(|j| j.role == Role::Background);
-            Some(Canary { name, isolated, loaded: loaded.map(|(_, job)| job), congestors: congestors.collect() })
+            Some(Canary {
+                name,
+                isolated,
+                loaded: loaded.map(|(_, job)| job),
+                congestors: congestors.collect(),
+                by: record.phases.iter().filter_map(alone).collect(),
+            })
         };
         View { record, canaries: record.phases.iter().filter_map(canary).collect() }
     }
@@ -183,7 +201,33 @@ impl<'a> View<'a> {
     }
 }
 
+/// How long one incast needs to drain, by which loaded latencies of networks of any size can be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drain {
+    /// T = (nodes - 1) x ranks per node x message size / ejection rate, in seconds.
+    pub seconds: f64,
+    /// The rate at which the root's node took what was sent, in bytes per second, as the incast itself measured it.
+    pub ejection: f64,
+}
+
 impl View<'_> {
+    /// The drain time of the incast that ran while a canary was measured: the fastest one, if there were several.
+    ///
+    /// Each of the (nodes - 1) x ranks senders keeps one message under way to one node, so this is how long a message may
+    /// wait behind all the others. Without congestion control a canary's loaded 99 % latency is 0.4 to 7 times this.
+    pub fn drain(&self, canary: &Canary<'_>) -> Option<Drain> {
+        let incasts = canary.congestors.iter().filter(|j| matches!(j.kernel.as_str(), "p2p-incast" | "put-incast"));
+        let drains = incasts.filter_map(|job| {
+            let nodes = self.nodes_of(&job.name)?;
+            let slots = f64::from(job.ranks) / f64::from(nodes);
+            let size = spec::parse_bytes(job.params.get("size")?).ok()? as f64;
+            let ejection = job.bytes as f64 / job.elapsed_s;
+            let seconds = f64::from(nodes - 1) * slots * size / ejection;
+            (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection })
+        });
+        drains.max_by(|a, b| a.ejection.total_cmp(&b.ejection))
+    }
+
     /// The jobs' own notes; what many say is said once.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -202,8 +246,13 @@ impl View<'_> {
 /// GPCNeT's title of a canary or congestor row, with its size.
 pub fn gpcnet_title(job: &JobRecord) -> String {
     let size = job.params.get("size").and_then(|s| spec::parse_bytes(s).ok()).unwrap_or(0);
+    format!("{} ({size} B)", gpcnet_name(job))
+}
+
+/// GPCNeT's name of a canary or congestor.
+pub fn gpcnet_name(job: &JobRecord) -> &str {
     let natural = job.params.get("order").is_some_and(|o| o == "natural");
-    let name = match (job.kernel.as_str(), job.role) {
+    match (job.kernel.as_str(), job.role) {
         ("p2p-lat", _) => "RR Two-sided Lat",
         ("get-lat", _) => "RR Get Lat",
         ("p2p-bw", _) if natural => "Nat Two-sided BW",
@@ -219,6 +268,5 @@ pub fn gpcnet_title(job: &JobRecord) -> String {
         ("get-bcast", _) => "Get Bcast",
         ("p2p-bcast", _) => "Two-sided Bcast",
         (other, _) => other,
-    };
-    format!("{name} ({size} B)")
+    }
 }

@@ -39,6 +39,12 @@ pub const GPCNET: Suite = Suite {
                 default: "other",
             },
             Param {
+                name: "baselines",
+                about: "measure each congestor alone, too",
+                kind: Kind::Choice(&["no", "yes"]),
+                default: "no",
+            },
+            Param {
                 name: "slots",
                 about: "use so many ranks of each node; 0 for all",
                 kind: Kind::Count,
@@ -221,6 +227,16 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         jobs: std::iter::once(canary(w)).chain(load.iter().cloned()).collect(),
     };
     let mut phases: Vec<Phase> = canaries.iter().map(|w| phase("isolated", w, &[])).collect();
+    if params.word("baselines") == "yes" {
+        for mut job in background(&congestors, &[], &ground, &limits) {
+            let nodes = match job.members {
+                Members::Block { nodes, .. } => nodes,
+                Members::Places(_) => ground.canary_nodes,
+            };
+            (job.role, job.stop) = (Role::Measured, limits.canary(&job.kernel, nodes));
+            phases.push(Phase { name: format!("congestor/{}", job.name), jobs: vec![job] });
+        }
+    }
     for (kind, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
         phases.extend(canaries.iter().map(|w| phase(kind, w, load)));
     }

@@ -1,16 +1,27 @@
 //! The tables of GPCNeT 1.3 as its programs print them, for scripts that read those. Impacts come from unrounded values,
 //! where the original rounds both sides to one decimal first.
 
-use crate::view::{Canary, View, gpcnet_title, quantile};
-use record::JobRecord;
+use crate::view::{Canary, View, gpcnet_name, gpcnet_title, quantile};
+use record::{Direction, JobRecord, Role};
 use std::fmt::Write;
 
-const BAR: &str = "+------------------------------------------------------------------------------+";
-const COLUMNS: &str = "+---------------------------------+--------------+--------------+--------------+";
-const IMPACT: &str = "+---------------------------------+--------------------------------------------+";
-const IMPACTS: &str = "+---------------------------------+----------------------+---------------------+";
+/// Width of the inner part of a plain table and of a verbose one.
+const PLAIN: usize = 78;
+const VERBOSE: usize = 138;
+const NAME: usize = 33;
+const COLUMN: usize = 14;
 
+/// As the original built without `-DVERBOSE` prints.
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
+    tables(view, false)
+}
+
+/// As the original built with `-DVERBOSE` prints.
+pub(super) fn write_verbose(view: &View<'_>) -> Result<String, String> {
+    tables(view, true)
+}
+
+fn tables(view: &View<'_>, verbose: bool) -> Result<String, String> {
     let load = match view.record.plan.suite.as_str() {
         "gpcnet" => true,
         "network" => false,
@@ -21,12 +32,29 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     let mut out = String::new();
     banner(&mut out, view, load);
     let isolated: Vec<&JobRecord> = view.canaries.iter().map(|c| c.isolated).collect();
-    table(&mut out, "Isolated Network Tests", &isolated);
-    let loaded: Vec<&JobRecord> = view.canaries.iter().filter_map(|c| c.loaded).collect();
-    if !loaded.is_empty() {
-        table(&mut out, "Network Tests running with Congestion Tests", &loaded);
-        impacts(&mut out, &view.canaries);
+    table(&mut out, "Isolated Network Tests", &isolated, verbose);
+    let baselines: Vec<&JobRecord> =
+        view.record.phases.iter().filter(|p| p.name.starts_with("congestor/")).flat_map(|p| &p.jobs).collect();
+    if verbose && !baselines.is_empty() {
+        table(&mut out, "Isolated Congestion Tests", &baselines, verbose);
     }
+    let loaded: Vec<&JobRecord> = view.canaries.iter().filter_map(|c| c.loaded).collect();
+    if loaded.is_empty() {
+        return Ok(out);
+    }
+    if verbose {
+        for canary in view.canaries.iter().filter(|c| c.loaded.is_some()) {
+            let name = format!(
+                "Network Tests running with Congestion Tests ({:>20} Network Test)",
+                gpcnet_name(canary.isolated)
+            );
+            let rows: Vec<&JobRecord> = canary.loaded.into_iter().chain(canary.congestors.iter().copied()).collect();
+            table(&mut out, &name, &rows, verbose);
+        }
+    } else {
+        table(&mut out, "Network Tests running with Congestion Tests", &loaded, verbose);
+    }
+    impacts(&mut out, &view.canaries);
     Ok(out)
 }
 
@@ -38,7 +66,7 @@ fn banner(out: &mut String, view: &View<'_>, load: bool) {
         let congestors = view.canaries.first().map(|c| c.congestors.as_slice()).unwrap_or_default();
         let nodes: Vec<u32> = congestors.iter().filter_map(|j| view.nodes_of(&j.name)).collect();
         let loaded: u32 = nodes.iter().sum();
-        let _ = writeln!(out, "  {} nodes running Network Tests", layout.nodes - loaded);
+        let _ = writeln!(out, "  {} nodes running Network Tests", layout.nodes.saturating_sub(loaded));
         let least = nodes.iter().min().copied().unwrap_or(0);
         let _ = writeln!(out, "  {loaded} nodes running Congestion Tests (min {least} nodes per congestor)");
     }
@@ -50,30 +78,54 @@ fn banner(out: &mut String, view: &View<'_>, load: bool) {
     out.push_str("   Lat = latency\n   BW = bandwidth\n   BW+Sync = bandwidth with barrier");
 }
 
-fn title(out: &mut String, text: &str) {
-    let _ = write!(out, "\n{BAR}\n|{text:^78}|\n");
+fn title(out: &mut String, text: &str, width: usize) {
+    let _ = write!(out, "\n+{:-<width$}+\n|{text:^width$}|\n", "");
 }
 
-fn table(out: &mut String, name: &str, jobs: &[&JobRecord]) {
-    title(out, name);
-    let _ = write!(out, "{COLUMNS}\n| {:>31} | {:>12} | {:>12} | {:>12} |\n{COLUMNS}\n", "Name", "Avg", "99%", "Units");
+/// A rule with a cross between columns.
+fn rule(widths: &[usize]) -> String {
+    widths.iter().map(|w| format!("+{:-<w$}", "")).collect::<String>() + "+\n"
+}
+
+fn table(out: &mut String, name: &str, jobs: &[&JobRecord], verbose: bool) {
+    let header: &[&str] = match verbose {
+        false => &["Avg", "99%", "Units"],
+        true => &["Min", "Max", "Avg", "Avg(Worst)", "99%", "99.9%", "Units"],
+    };
+    let widths: Vec<usize> = std::iter::once(NAME).chain(header.iter().map(|_| COLUMN)).collect();
+    let rule = rule(&widths);
+    title(out, name, if verbose { VERBOSE } else { PLAIN });
+    let cells = |cells: &[String]| cells.iter().map(|c| format!(" {c:>12.12} |")).collect::<String>();
+    let names: Vec<String> = header.iter().map(|h| h.to_string()).collect();
+    let _ = write!(out, "{rule}| {:>31} |{}\n{rule}", "Name", cells(&names));
     for job in jobs {
-        let (scale, unit) = job.metric.shown();
-        let (mean, tail) = (job.summary.mean * scale, quantile(job, 0.99).value * scale);
-        let _ = writeln!(out, "| {:>31.31} | {mean:>12.1} | {tail:>12.1} | {unit:>12.12} |", gpcnet_title(job));
-        let _ = writeln!(out, "{COLUMNS}");
+        let _ = write!(out, "| {:>31.31} |{}\n{rule}", gpcnet_title(job), cells(&values(job, verbose)));
     }
 }
 
+/// The numbers of a row; the original's Min and Max are extremes of block values, whichever way is better.
+fn values(job: &JobRecord, verbose: bool) -> Vec<String> {
+    let (scale, unit) = job.metric.shown();
+    let s = &job.summary;
+    let (min, max) = match job.metric.direction() {
+        Direction::LowerIsBetter => (s.best, s.worst),
+        Direction::HigherIsBetter => (s.worst, s.best),
+    };
+    let at = |q| quantile(job, q).value;
+    let worst = if job.role == Role::Background { s.mean } else { s.mean_worst };
+    let numbers = if verbose { vec![min, max, s.mean, worst, at(0.99), at(0.999)] } else { vec![s.mean, at(0.99)] };
+    numbers.into_iter().map(|x| format!("{:.1}", x * scale)).chain([unit.to_string()]).collect()
+}
+
 fn impacts(out: &mut String, canaries: &[Canary<'_>]) {
-    title(out, "Network Tests running with Congestion Tests - Key Results");
-    let _ = write!(out, "{IMPACT}\n| {:>31} | {:>42} |\n{IMPACTS}\n", "Name", "Congestion Impact Factor");
-    let _ = write!(out, "| {:>31} | {:>20} | {:>19} |\n{IMPACTS}\n", "", "Avg", "99%");
+    title(out, "Network Tests running with Congestion Tests - Key Results", PLAIN);
+    let (one, two) = (rule(&[NAME, 44]), rule(&[NAME, 22, 21]));
+    let _ = write!(out, "{one}| {:>31} | {:>42} |\n{two}", "Name", "Congestion Impact Factor");
+    let _ = write!(out, "| {:>31} | {:>20} | {:>19} |\n{two}", "", "Avg", "99%");
     for canary in canaries {
         let Some(impact) = canary.impact() else { continue };
         let (average, tail) = (impact.average.value, impact.tail.value);
-        let _ = writeln!(out, "| {:>31.31} | {average:>19.1}X | {tail:>18.1}X |", gpcnet_title(canary.isolated));
-        let _ = writeln!(out, "{IMPACTS}");
+        let _ = write!(out, "| {:>31.31} | {average:>19.1}X | {tail:>18.1}X |\n{two}", gpcnet_title(canary.isolated));
     }
 }
 
@@ -81,15 +133,26 @@ fn impacts(out: &mut String, canaries: &[Canary<'_>]) {
 mod tests {
     use super::*;
 
-    /// The lines of the original's own output that do not depend on values.
     #[test]
-    fn bars_have_the_originals_widths() {
-        assert_eq!([BAR, COLUMNS, IMPACT, IMPACTS].map(str::len), [80; 4]);
-        let mut out = String::new();
-        title(&mut out, "Isolated Network Tests");
-        assert!(out.ends_with("|                            Isolated Network Tests                            |\n"));
-        let mut out = String::new();
-        title(&mut out, "Network Tests running with Congestion Tests - Key Results");
-        assert!(out.ends_with("|          Network Tests running with Congestion Tests - Key Results           |\n"));
+    fn titles_and_rules_are_the_originals() {
+        let line = |text: &str, width: usize| {
+            let mut out = String::new();
+            title(&mut out, text, width);
+            out.lines().last().unwrap().to_string()
+        };
+        assert_eq!(
+            line("Isolated Network Tests", PLAIN),
+            "|                            Isolated Network Tests                            |"
+        );
+        assert_eq!(
+            line("Network Tests running with Congestion Tests - Key Results", PLAIN),
+            "|          Network Tests running with Congestion Tests - Key Results           |"
+        );
+        assert_eq!(line("x", VERBOSE).len(), 140);
+        assert_eq!(
+            rule(&[NAME, 22, 21]),
+            "+---------------------------------+----------------------+---------------------+\n"
+        );
+        assert_eq!(rule(&[NAME, COLUMN, COLUMN, COLUMN]).trim_end().len(), 80);
     }
 }

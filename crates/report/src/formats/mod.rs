@@ -26,6 +26,11 @@ pub const FORMATS: &[Format] = &[
     },
     Format { name: "json", about: "the record itself", write: json::write },
     Format { name: "gpcnet", about: "the tables of GPCNeT 1.3, to the letter", write: gpcnet::write },
+    Format {
+        name: "gpcnet-verbose",
+        about: "the same as built with -DVERBOSE: seven columns and congestor rows",
+        write: gpcnet::write_verbose,
+    },
 ];
 
 /// The format of this name, or what to say when there is none.

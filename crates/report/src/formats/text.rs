@@ -8,12 +8,17 @@ use std::fmt::Write;
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     let mut out = String::new();
     heading(&mut out, view);
-    let gpcnet = view.canaries.iter().any(|c| c.loaded.is_some());
-    if gpcnet {
+    let loaded = view.canaries.iter().any(|c| c.loaded.is_some());
+    let matrix_ran = view.canaries.iter().any(|c| !c.by.is_empty());
+    if loaded {
         impacts(&mut out, view);
+        drain(&mut out, view);
         congestors(&mut out, view);
     } else {
         measured(&mut out, view);
+    }
+    if matrix_ran {
+        matrix(&mut out, view);
     }
     let warnings = view.warnings();
     if !warnings.is_empty() {
@@ -69,6 +74,47 @@ fn impacts(out: &mut String, view: &View<'_>) {
     out.push_str("  ± is the 95% confidence interval, from the spread between batches of blocks.\n");
 }
 
+/// How the loaded latency compares with the time that an incast needs to drain.
+fn drain(out: &mut String, view: &View<'_>) {
+    let latency = view.canaries.iter().find(|c| c.isolated.metric == record::Metric::Latency);
+    let Some((canary, loaded)) = latency.and_then(|c| c.loaded.map(|l| (c, l))) else { return };
+    let Some(drain) = view.drain(canary) else { return };
+    let ratio = quantile(loaded, 0.99).value / drain.seconds;
+    let _ = writeln!(
+        out,
+        "\n  Drain time of one incast: {} us at {} GB/s into its root (measured). {} loaded 99% is {} times that:",
+        digits(drain.seconds * 1e6),
+        digits(drain.ejection * 1e-9),
+        canary.name,
+        digits(ratio)
+    );
+    out.push_str("  0.4 to 7 is usual without congestion control, below 0.1 with one that works.\n");
+}
+
+/// Impact of each congestor alone: victims down, aggressors across.
+fn matrix(out: &mut String, view: &View<'_>) {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in view.canaries.iter().flat_map(|c| &c.by) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    for (title, pick) in [("average", false), ("99%", true)] {
+        let header: Vec<String> =
+            std::iter::once(format!("Impact, {title}")).chain(names.iter().map(|n| n.to_string())).collect();
+        let mut table = Table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+        for canary in &view.canaries {
+            let cell = |name: &&str| {
+                let impact = canary.by.iter().find(|(n, _)| n == name).and_then(|(_, job)| canary.impact_of(job));
+                impact.map_or("-".to_string(), |i| factor(if pick { i.tail } else { i.average }))
+            };
+            table.row(std::iter::once(canary.name.to_string()).chain(names.iter().map(cell)));
+        }
+        out.push('\n');
+        table.write(out);
+    }
+}
+
 fn congestors(out: &mut String, view: &View<'_>) {
     let mut table = Table::new(&["Congestor", "during", "MiB/s/rank", "GB/s in all"]);
     for canary in &view.canaries {
@@ -120,6 +166,17 @@ fn merits(out: &mut String, view: &View<'_>) {
         if let Some(impact) = canary.impact() {
             line(format!("{suite}.{name}.impact"), impact.average.value, "x");
             line(format!("{suite}.{name}.impact99"), impact.tail.value, "x");
+            line(format!("{suite}.{name}.impact99_over_avg"), impact.tail_over_average.value, "x");
+        }
+        if let (Some(drain), Some(job), record::Metric::Latency) = (view.drain(canary), loaded, isolated.metric) {
+            line(format!("{suite}.{name}.drain_time"), drain.seconds * 1e6, "usec");
+            line(format!("{suite}.{name}.drain_ratio99"), quantile(job, 0.99).value / drain.seconds, "x");
+        }
+        for (congestor, job) in &canary.by {
+            if let Some(impact) = canary.impact_of(job) {
+                line(format!("{suite}.{name}.by.{congestor}.impact"), impact.average.value, "x");
+                line(format!("{suite}.{name}.by.{congestor}.impact99"), impact.tail.value, "x");
+            }
         }
     }
 }
