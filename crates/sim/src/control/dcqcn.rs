@@ -35,7 +35,7 @@ pub const DCQCN: Entry = Entry {
                 name: "preset",
                 about: "whose values count where nothing is said",
                 kind: Kind::Choice(&["ns3-rdma", "hpcc", "connectx"]),
-                default: "hpcc",
+                default: "ns3-rdma",
             },
             Param { name: "kmin", about: "queue that marks none, 0 = preset", kind: Kind::Size, default: "0" },
             Param { name: "kmax", about: "queue that marks all, 0 = preset", kind: Kind::Size, default: "0" },
@@ -462,7 +462,11 @@ mod tests {
         let s = read(&[("kmin", "1000"), ("kmax", "3000"), ("pmax", "0.5"), ("cnp_interval", "4us")]).unwrap();
         let chances = [500, 1000, 2000, 3000, 3001].map(|q| s.chance(q, 1e9));
         assert_eq!(chances, [0.0, 0.0, 0.25, 0.5, 1.0]);
-        assert_eq!(read(&[]).unwrap().chance(1_000_000, 12.5e9), 0.1, "hpcc: 400 to 1600 KB at 100 Gb/s, up to 0.2");
+        assert_eq!(
+            read(&[("preset", "hpcc")]).unwrap().chance(1_000_000, 12.5e9),
+            0.1,
+            "hpcc: 400 to 1600 KB at 100 Gb/s, up to 0.2"
+        );
         let mut d = Dcqcn::new(Arc::new(s));
         let mut asks = Asks::default();
         let seen = Seen { flow: FLOW, bytes: 4136, marked: true };

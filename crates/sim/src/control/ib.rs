@@ -11,6 +11,9 @@
 //! The table grows geometrically: the last entry makes a source `hosts` times slower than its cable. The vendor's manager
 //! too sizes the table by the number of hosts; its formula is not public.
 //!
+//! The defaults are those of Gran et al. as recalled; the smallest packet is that of Mellanox OFED's congestion control
+//! manager, which marks only every eleventh packet (`marking_rate = 10`).
+//!
 //! Not modelled: marks on acknowledgements, the congestion log and its trigger threshold, control by service level.
 
 use super::{Asks, By, Control, Entry, Flow, Maker, Notice, Seen, Spot};
@@ -25,11 +28,11 @@ pub const IB: Entry = Entry {
     card: Card {
         name: "infiniband",
         about: "marks by switches, injection delays from a table",
-        source: "IBA 1.2.1 annex A10; Gran et al., IPDPS 2010; defaults of Mellanox OFED's congestion control manager",
+        source: "IBA 1.2.1 annex A10; Gran et al., IPDPS 2010",
         params: &[
             Param { name: "threshold", about: "weight 0 (off) to 15 (marks early)", kind: Kind::Count, default: "15" },
             Param { name: "packet_size", about: "shortest packet marked", kind: Kind::Size, default: "512" },
-            Param { name: "marking_rate", about: "packets between marks", kind: Kind::Count, default: "10" },
+            Param { name: "marking_rate", about: "packets between marks", kind: Kind::Count, default: "0" },
             Param { name: "ccti_increase", about: "steps down the table per mark", kind: Kind::Count, default: "1" },
             Param { name: "ccti_timer", about: "time per step back, x 1.024 us", kind: Kind::Count, default: "150" },
             Param { name: "ccti_limit", about: "last entry of the table", kind: Kind::Count, default: "127" },

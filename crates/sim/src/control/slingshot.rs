@@ -8,7 +8,7 @@
 //! last hop:  bytes that wait, per source. From `threshold` bytes of at least `sources` sources on, every source is told
 //!            how many share the port (n) and how long it takes to drain what waits (hold-off). Told again while the queue
 //!            does not fall, when n changes by an eighth, and when a source has gone: those left, and the one that went (n = 1).
-//! source:    sends nothing for the hold-off, then `share` / n of the cable's rate to that destination.
+//! source:    sends nothing for the hold-off (and until its turn after it), then `share` / n of the cable's rate to that destination.
 //! ```
 //!
 //! A source has gone when nothing of it was seen for `window` x (n + 1) times of a full packet. Notices travel by a side
@@ -176,14 +176,16 @@ impl Slingshot {
         let port = &mut self.ports[p];
         let n = port.members.len();
         let drain = if hold { s.hold * port.bytes as f64 * 1e12 / s.rate } else { 0.0 };
-        let units = (drain / HOLD_UNIT_PS as f64).ceil().min(HALF as f64) as u64;
+        // Sources that all began again at once would fill the queue at once.
+        let turn = if hold { s.packet * 1e12 / (s.share * s.rate) } else { 0.0 };
         if !only_new {
             port.told = n;
         }
-        for &from in &port.members {
+        for (i, &from) in port.members.iter().enumerate() {
             let flow = Flow { from, to: port.to };
             let m = self.member_of.get(flow.key()).expect("members are known");
             let member = &mut self.members[m];
+            let units = ((drain + turn * i as f64) / HOLD_UNIT_PS as f64).ceil().min(HALF as f64) as u64;
             if only_new && member.told {
                 continue;
             }

@@ -1,0 +1,45 @@
+//! The test that flow-level simulators fail: 61 senders to one endpoint must hurt two others that only share its leaf
+//! switch, by more than 10x without congestion control and by less than 3x with back-pressure at the edge.
+
+mod common;
+#[path = "common/incast.rs"]
+mod incast;
+
+use common::machine;
+use incast::{Roles, run};
+use spec::Time;
+
+/// Mean latency of the victims in microseconds: ranks 1 and 9, beside the root, rank 0.
+fn latency(text: &str, control: &str, incast: bool) -> f64 {
+    let m = machine(&format!("nodes = 64\nranks_per_node = 1\n{text}[control]\n{control}\n"));
+    let bytes = if incast { 64 << 10 } else { 0 };
+    let roles = Roles { root: 0, victims: Some([9, 1]), bytes, duration: Time::from_us(5000) };
+    run(&m, roles).summary(Time::ZERO)[0]
+}
+
+/// Eight leaves of eight nodes and eight spines.
+const TREE: &str = "[topology]\nkind = \"fat-tree\"\nradix = 16\n";
+
+#[test]
+fn an_incast_hurts_its_leaf_and_edge_control_prevents_it() {
+    for routing in ["random", "adaptive"] {
+        let text = format!("{TREE}[routing]\nkind = \"{routing}\"\n");
+        let alone = latency(&text, "", false);
+        let ratio = |control: &str| latency(&text, &format!("kind = \"{control}\""), true) / alone;
+        let (none, edge) = (ratio("none"), ratio("slingshot"));
+        assert!(none > 10.0, "{routing}: {none}");
+        assert!(edge < 3.0, "{routing}: {edge}");
+        assert!(ratio("infiniband") < 3.0 && ratio("dcqcn\"\npreset = \"ns3-rdma") < 3.0);
+    }
+}
+
+#[test]
+fn fixed_routes_of_their_own_keep_the_victim_out_of_it() {
+    // With d-mod-k every destination has its own spine here, and with queues per output its packets overtake.
+    let alone = latency(TREE, "", false);
+    assert!(latency(TREE, "", true) < 1.5 * alone);
+    // With one spine all destinations of a leaf share its cable.
+    let one = "[topology]\nkind = \"fat-tree\"\nradix = 16\ndown = 8\nup = 1\n";
+    let (alone, loaded) = (latency(one, "", false), latency(one, "", true));
+    assert!(loaded > 10.0 * alone, "{loaded} beside {alone}");
+}
