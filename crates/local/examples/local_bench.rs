@@ -11,7 +11,9 @@ use local::stream::{Arrays, Kernel, SCALAR, Stores};
 use local::{Buffer, Mat, MatMut, Pool, bcnrand, memory, transpose};
 use std::sync::Arc;
 
-const REPEATS: usize = 5;
+const REPEATS: usize = 3;
+
+type Entry = (&'static str, fn(&Clock));
 
 struct Clock {
     cpu: bool,
@@ -210,7 +212,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let clock = Clock { cpu: arguments.iter().any(|a| a == "--cpu-time") };
     let names: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
-    let all: [(&str, fn(&Clock)); 6] = [
+    let all: [Entry; 6] = [
         ("gemm", gemm),
         ("trsm", trsm),
         ("stream", stream),

@@ -18,9 +18,8 @@ pub const STREAMS: usize = 128;
 pub const MAX_PENDING: usize = 1024;
 /// Updates for each word of the table.
 pub const UPDATES_PER_WORD: u64 = 4;
-/// Rounds of the streams that are under way at once when lines are prefetched.
-const ROUNDS: usize = 4;
-const _: () = assert!(ROUNDS * STREAMS <= MAX_PENDING);
+/// Updates that one thread has under way when lines are fetched ahead: more find the second-level cache's queue full.
+const UNDER_WAY: usize = 3 * STREAMS;
 
 /// What falls out at the top comes in as this: x^2 + x + 1.
 const POLY: u64 = 7;
@@ -177,9 +176,12 @@ impl Table {
         let (streams, rounds) = self.shape();
         let (bits, updates) = (self.bits, self.updates());
         // SAFETY: an atomic word has the layout of a word, and the table is borrowed exclusively for as long as this view lives.
-        let words: &[AtomicU64] = unsafe { &*(&raw const *self.words as *const [AtomicU64]) };
+        let words: &[AtomicU64] = unsafe { &*(&raw mut *self.words as *const [AtomicU64]) };
+        assert_eq!(words.len(), 1 << bits, "the length of the table is what indices are made for");
+        // The rules limit the whole process.
+        let pending = UNDER_WAY.min(MAX_PENDING / pool.threads());
         pool.run(|t| {
-            let own = pool.part(streams, 8, t);
+            let own = pool.part(streams, 1, t);
             let mut state = [0; STREAMS];
             for (s, j) in state.iter_mut().zip(own.clone()) {
                 *s = generator.start(j as u64 * (updates / streams as u64));
@@ -188,8 +190,8 @@ impl Table {
             match (generator, method) {
                 (Generator::Poly, Method::Direct) => direct_poly(words, bits, state, rounds),
                 (Generator::Lcg, Method::Direct) => direct_lcg(words, bits, state, rounds),
-                (Generator::Poly, Method::Ahead) => ahead_poly(words, bits, state, rounds),
-                (Generator::Lcg, Method::Ahead) => ahead_lcg(words, bits, state, rounds),
+                (Generator::Poly, Method::Ahead) => ahead_poly(words, bits, state, rounds, pending),
+                (Generator::Lcg, Method::Ahead) => ahead_lcg(words, bits, state, rounds, pending),
             }
         });
     }
@@ -221,7 +223,7 @@ impl Table {
 /// # Panics
 /// If a value belongs to another part.
 pub fn apply(generator: Generator, bits: u32, first: usize, part: &mut [u64], values: &[u64]) {
-    const AHEAD: usize = 64;
+    const AHEAD: usize = 128;
     for &a in &values[..AHEAD.min(values.len())] {
         prefetch(part, generator.index(a, bits).wrapping_sub(first));
     }
@@ -233,14 +235,15 @@ pub fn apply(generator: Generator, bits: u32, first: usize, part: &mut [u64], va
     }
 }
 
-/// Asks for the line of a word; nothing happens for one outside.
+/// Asks for the line of a word, into the second-level cache, which takes more requests at once than the first; nothing happens
+/// for a word outside.
 #[inline(always)]
 fn prefetch<T>(words: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction, and it never faults.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(at).cast());
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(words.as_ptr().wrapping_add(at).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (words, at);
@@ -249,7 +252,9 @@ fn prefetch<T>(words: &[T], at: usize) {
 #[inline(always)]
 fn exclusive_or(words: &[AtomicU64], at: usize, a: u64) {
     // A plain load and store: an update lost to another thread is allowed, a locked instruction would cost half the rate.
-    let word = &words[at];
+    debug_assert!(at < words.len());
+    // SAFETY: an index of a table of 2^bits words is below 2^bits, which is its length.
+    let word = unsafe { words.get_unchecked(at) };
     word.store(word.load(Ordering::Relaxed) ^ a, Ordering::Relaxed);
 }
 
@@ -263,26 +268,29 @@ fn direct(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64
     }
 }
 
+/// A round of the streams is asked for while one of some rounds ago is made, so at most `pending` updates are stored.
 #[inline(always)]
-fn ahead(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64) {
+fn ahead(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64, pending: usize) {
     let width = state.len();
-    let mut ring = [[0u64; STREAMS]; ROUNDS];
-    for round in 0..rounds + ROUNDS as u64 {
-        let slot = &mut ring[(round % ROUNDS as u64) as usize][..width];
-        if round >= ROUNDS as u64 {
-            for &a in slot.iter() {
-                exclusive_or(words, generator.index(a, bits), a);
+    let depth = (pending / width.max(1)).saturating_sub(1).clamp(1, UNDER_WAY / width.max(1)) as u64;
+    let mut ring = [0u64; UNDER_WAY];
+    let mut fresh = [0u64; STREAMS];
+    for round in 0..rounds {
+        for (s, a) in state.iter_mut().zip(&mut fresh) {
+            *s = generator.next(*s);
+            *a = *s;
+        }
+        let slot = &mut ring[(round % depth) as usize * width..][..width];
+        for (a, old) in fresh.iter().zip(slot) {
+            prefetch(words, generator.index(*a, bits));
+            let due = std::mem::replace(old, *a);
+            if round >= depth {
+                exclusive_or(words, generator.index(due, bits), due);
             }
         }
-        if round < rounds {
-            for (s, a) in state.iter_mut().zip(slot.iter_mut()) {
-                *s = generator.next(*s);
-                *a = *s;
-            }
-            for &a in slot.iter() {
-                prefetch(words, generator.index(a, bits));
-            }
-        }
+    }
+    for &due in &ring[..rounds.min(depth) as usize * width] {
+        exclusive_or(words, generator.index(due, bits), due);
     }
 }
 
@@ -297,13 +305,13 @@ multiversion! {
     }
 }
 multiversion! {
-    fn ahead_poly(words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64) {
-        ahead(Generator::Poly, words, bits, state, rounds);
+    fn ahead_poly(words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64, pending: usize) {
+        ahead(Generator::Poly, words, bits, state, rounds, pending);
     }
 }
 multiversion! {
-    fn ahead_lcg(words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64) {
-        ahead(Generator::Lcg, words, bits, state, rounds);
+    fn ahead_lcg(words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64, pending: usize) {
+        ahead(Generator::Lcg, words, bits, state, rounds, pending);
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Diag, Library, Side, Trans, Tri, Uplo, vector};
 use crate::matrix::{Mat, MatMut};
 use crate::simd::{Level, level};
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
 
 /// The names under which a BLAS is looked for, in this order.
 pub const SONAMES: [&str; 12] = [
@@ -70,6 +71,9 @@ pub struct Table {
     _library: libloading::Library,
 }
 
+/// What was done to the environment, for every library opened after that.
+static NOTE: OnceLock<String> = OnceLock::new();
+
 /// Opens the library and tells it how many threads to use.
 pub fn open(path: Option<&str>, threads: usize) -> Result<(Table, Library), LoadError> {
     // OpenBLAS starts a thread for every processor when it is loaded, in every rank; it is told before how many are wanted.
@@ -83,14 +87,14 @@ pub fn open(path: Option<&str>, threads: usize) -> Result<(Table, Library), Load
         unset("OPENBLAS_NUM_THREADS");
     }
     let (mut file, mut library) = opened?;
-    let mut note = None;
+    let mut note = NOTE.get().cloned();
     if let (Some(core), None) = (corename(&library), std::env::var_os("OPENBLAS_CORETYPE"))
         && let Some(better) = better_core(&core, level())
     {
         drop(library);
         set("OPENBLAS_CORETYPE", better);
         (file, library) = load(path)?;
-        note = Some(match corename(&library) {
+        let text = match corename(&library) {
             Some(now) if now != core => {
                 format!(
                     "took the {core} kernels by itself; OPENBLAS_CORETYPE={better} was set for it and it now uses {now}"
@@ -99,11 +103,12 @@ pub fn open(path: Option<&str>, threads: usize) -> Result<(Table, Library), Load
             _ => format!(
                 "uses {core} kernels, older than this processor; set OPENBLAS_CORETYPE={better} before starting"
             ),
-        });
+        };
+        note = Some(NOTE.get_or_init(|| text).clone());
     }
     let mut facts = identify(&library, &file);
     facts.threads = set_threads(&library, threads);
-    facts.note = note;
+    facts.note = note.filter(|_| facts.name == "OpenBLAS");
     Ok((table(library, &file)?, facts))
 }
 
