@@ -217,6 +217,13 @@ pub trait Comm {
     /// Local work by its price alone: a simulated machine charges `work` and returns true; a real one returns false, and the
     /// caller must do the work. Lets a kernel skip arithmetic whose result nobody looks at.
     fn charge(&self, work: Work) -> bool;
+    /// Lets time pass without loading the network; a simulated machine lets virtual time pass.
+    fn pause(&self, time: Time) {
+        let end = self.now() + time;
+        while self.now() < end {
+            std::thread::yield_now();
+        }
+    }
     /// Divides the ranks by color; within a color they are ordered by (key, rank). `None` joins no part. Collective.
     fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>>;
     /// A window of `len` zeroed bytes on every rank, the same length on all. Collective; every rank is refused or none.

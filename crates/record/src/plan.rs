@@ -148,6 +148,19 @@ pub struct Stop {
     /// Stop when the 99 % quantile is known to this relative half-width (0.05 is 5 %).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
+    /// A background job loads for a while, rests for a while, and so on; without it, it never rests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulse: Option<Pulse>,
+}
+
+/// A duty cycle, in seconds of the machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pulse {
+    /// How long it loads.
+    pub on_s: f64,
+    /// How long it rests.
+    pub off_s: f64,
 }
 
 impl Members {
@@ -262,7 +275,8 @@ impl Plan {
             if self.phases[..i].iter().any(|p| p.name == phase.name) {
                 return Err(PlanError::Twice(format!("phase `{}`", phase.name)));
             }
-            if !phase.jobs.iter().any(|j| j.role == Role::Measured) {
+            // Load without a measurement is a plan of its own kind; everywhere else it is a mistake.
+            if self.suite != "congest" && !phase.jobs.iter().any(|j| j.role == Role::Measured) {
                 return Err(PlanError::NothingMeasured(phase.name.clone()));
             }
             for (k, job) in phase.jobs.iter().enumerate() {
@@ -298,6 +312,11 @@ impl Job {
             Stop { precision: Some(p), .. } if p.is_nan() || *p <= 0.0 || *p >= 1.0 => {
                 "`precision` must be between 0 and 1, e.g. 0.05 for 5 %"
             }
+            Stop { pulse: Some(p), .. }
+                if !(p.on_s > 0.0 && p.off_s >= 0.0 && p.on_s.is_finite() && p.off_s.is_finite()) =>
+            {
+                "`pulse` needs an `on_s` above 0 and an `off_s` of at least 0"
+            }
             _ => return Ok(()),
         };
         Err(PlanError::Senseless { phase, job, what: what.into() })
@@ -313,8 +332,16 @@ mod tests {
     }
 
     fn job(name: &str, role: Role, members: Members) -> Job {
-        let stop =
-            Stop { warmup: 0, steps: 1, arrangements: 1, blocks: 1, min_blocks: 0, time_s: None, precision: None };
+        let stop = Stop {
+            warmup: 0,
+            steps: 1,
+            arrangements: 1,
+            blocks: 1,
+            min_blocks: 0,
+            time_s: None,
+            precision: None,
+            pulse: None,
+        };
         Job {
             name: name.into(),
             kernel: "null".into(),

@@ -178,6 +178,9 @@ impl Comm for SimComm<'_, '_> {
         self.advance(self.price(work));
         true
     }
+    fn pause(&self, time: Time) {
+        self.advance(time.ps());
+    }
     fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
         let key = self.join(Word::Split { color, key });
         match self.outcome(key) {

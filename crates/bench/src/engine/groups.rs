@@ -104,17 +104,17 @@ impl<'w> Groups<'w> {
         }
     }
 
-    /// On the leader of a background job: the stop signals of all measured jobs, one place in `room` for each.
+    /// On the leader of a background job: the stop signals of all measured jobs, one place in `room` for each. None without any.
     pub fn listen<'a>(
         &self,
         world: &'a dyn Comm,
         part: &Part<'_>,
         room: &'a mut Vec<u8>,
     ) -> Option<Box<dyn Pending + 'a>> {
-        if part.group.rank() != 0 {
+        let from: Vec<Rank> = self.leaders(Role::Measured).collect();
+        if part.group.rank() != 0 || from.is_empty() {
             return None;
         }
-        let from: Vec<Rank> = self.leaders(Role::Measured).collect();
         room.resize(from.len(), 0);
         let ops = from.into_iter().zip(room.chunks_mut(1)).map(|(from, byte)| Op::recv(from, STOP, byte)).collect();
         Some(world.begin(ops))

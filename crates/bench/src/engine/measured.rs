@@ -219,7 +219,16 @@ mod tests {
     use super::*;
 
     fn stop(time_s: Option<f64>) -> Stop {
-        Stop { warmup: 200, steps: 200, arrangements: 30, blocks: 100, min_blocks: 0, time_s, precision: None }
+        Stop {
+            warmup: 200,
+            steps: 200,
+            arrangements: 30,
+            blocks: 100,
+            min_blocks: 0,
+            time_s,
+            precision: None,
+            pulse: None,
+        }
     }
 
     #[test]

@@ -5,16 +5,19 @@
 //! up a tree to rank 0, after the phase and never during it.
 
 mod background;
+mod counting;
 mod groups;
 mod measured;
 mod partial;
 mod recorder;
 mod results;
 
+use crate::counters::Counters;
 use crate::kernel::{Kernel, Setup};
 use crate::kernels::kernel;
 use crate::layout::Seat;
 use comm::{Comm, Reduce, agree};
+use counting::Counting;
 use groups::Groups;
 use partial::Partial;
 use record::{Layout, MachineRecord, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
@@ -31,6 +34,8 @@ pub struct Facts {
     pub machine: MachineRecord,
     /// What a reader must know before believing a number.
     pub warnings: Vec<String>,
+    /// Which counters are read around every phase.
+    pub counters: Counters,
 }
 
 /// Looks on from rank 0: progress bars and files are made of this.
@@ -39,6 +44,10 @@ pub trait Observer {
     fn phase(&self, plan: &Plan, index: usize);
     /// The record so far, after every phase: save it now. It says "incomplete" until the last phase is in it.
     fn save(&self, record: &RunRecord);
+    /// Whether the user wants load without a measurement to end. Asked on every rank that leads a job.
+    fn asked_to_stop(&self) -> bool {
+        false
+    }
 }
 
 /// What every rank needs to know during a run.
@@ -46,11 +55,13 @@ struct Run<'a> {
     world: &'a dyn Comm,
     plan: &'a Plan,
     seat: Seat,
+    observer: &'a dyn Observer,
+    counting: Option<Counting<'a>>,
 }
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
-    let run = Run { world, plan, seat };
+    let run = Run { world, plan, seat, observer, counting: Counting::new(world, &facts.counters) };
     let mut record = (world.rank() == 0).then(|| empty_record(plan, seat.layout, facts));
     let mut groups: Option<Groups> = None;
     for (index, phase) in plan.phases.iter().enumerate() {
@@ -92,11 +103,13 @@ fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
 }
 
 fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseRecord> {
+    let counting = run.counting.as_ref().map(|c| (c, c.start(phase, groups)));
     run.world.barrier();
     let begin = run.world.now();
     let mine = groups.mine.as_ref().map(|part| run_job(run, phase, groups, part));
     run.world.barrier();
     let elapsed = run.world.now().since(begin);
+    let counters = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
     let merged = partial::collect(run.world, mine.as_ref())?;
     let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
         let resolved = resolve(&job.kernel, &job.params);
@@ -106,7 +119,7 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
         name: phase.name.clone(),
         elapsed_s: elapsed.secs(),
         jobs: jobs.collect(),
-        counters: Vec::new(),
+        counters,
     })
 }
 
@@ -145,14 +158,15 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
             groups.stop_load(run.world, part);
             partial
         }
-        Role::Background => background::load(run.world, groups, part, pattern, kernel.metric, &job.stop),
+        Role::Background => {
+            let asked = || run.observer.asked_to_stop();
+            background::load(run.world, groups, part, pattern, kernel.metric, &job.stop, &asked)
+        }
     };
     partial.job = part.job as u32;
     partial.skipped = skip;
     if !enough && partial.skipped.is_none() {
-        partial
-            .notes
-            .push(format!("{} of its communicators have fewer than {} ranks and sat out", "some", kernel.min_ranks));
+        partial.notes.push(format!("some of its communicators have fewer than {} ranks and sat out", kernel.min_ranks));
     }
     partial
 }

@@ -28,6 +28,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         min_blocks: 0,
         time_s: None,
         precision: None,
+        pulse: None,
     };
     let job = Job {
         name: "null".into(),

@@ -50,6 +50,7 @@ impl Limits {
             min_blocks: 1,
             time_s: Some(self.time_s),
             precision: self.precision,
+            pulse: None,
         }
     }
 
@@ -68,6 +69,7 @@ impl Limits {
             min_blocks: 0,
             time_s: None,
             precision: None,
+            pulse: None,
         }
     }
 }
