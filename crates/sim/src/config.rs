@@ -5,6 +5,7 @@
 
 use crate::control::CONTROLS;
 use crate::event::QueueKind;
+use crate::faults::{self, FAULT, Fault};
 use crate::routing::ROUTINGS;
 use crate::topology::TOPOLOGIES;
 use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near, show_bytes};
@@ -129,7 +130,10 @@ const PROTOCOL: Card = Card {
     name: "protocol",
     about: "how messages become packets",
     source: "",
-    params: &[Param { name: "eager", about: "longest message sent without asking", kind: Kind::Size, default: "8KiB" }],
+    params: &[
+        Param { name: "eager", about: "longest message sent without asking", kind: Kind::Size, default: "8KiB" },
+        Param { name: "resend", about: "until a lost packet is sent again", kind: Kind::Time, default: "100us" },
+    ],
 };
 
 /// What a rank's processor costs. See the card for each.
@@ -195,6 +199,10 @@ pub struct Config {
     pub switch: SwitchConfig,
     /// The longest message that is sent without asking.
     pub eager: usize,
+    /// Until a packet that a fault has lost is sent again.
+    pub resend: Time,
+    /// What breaks during the run, in the order of time.
+    pub faults: Vec<Fault>,
     /// Name in [`TOPOLOGIES`] and its parameters.
     pub topology: (String, Params),
     /// Name in [`ROUTINGS`] and its parameters.
@@ -227,6 +235,7 @@ impl Config {
             Ok(card.resolve(&given)?)
         };
         let [host, nic, switch, protocol] = [read(cards[0])?, read(cards[1])?, read(cards[2])?, read(cards[3])?];
+        let faults = faults::read(file.remove(FAULT.name))?;
         let mut chosen = Vec::new();
         for (name, default) in CHOSEN {
             let mut given = section(&mut file, name)?;
@@ -234,6 +243,7 @@ impl Config {
             chosen.push((kind, given));
         }
         let known = MACHINE.params.iter().map(|p| p.name).chain(cards.map(|c| c.name)).chain(CHOSEN.map(|c| c.0));
+        let known = known.chain([FAULT.name]);
         if let Some(wrong) = file.keys().find(|k| !MACHINE.params.iter().any(|p| p.name == *k)) {
             return Err(ConfigError::Unknown(near::unknown("key", wrong, known)));
         }
@@ -266,6 +276,8 @@ impl Config {
                 queueing: if switch.word("queueing") == "fifo" { Queueing::Fifo } else { Queueing::Voq },
             },
             eager: protocol.size("eager"),
+            resend: protocol.time("resend"),
+            faults,
             topology,
             routing,
             control,
@@ -314,6 +326,7 @@ impl Config {
             ("switch.buffer", size(switch.buffer as usize)),
             ("switch.queueing", queueing.to_string()),
             ("protocol.eager", size(self.eager)),
+            ("protocol.resend", self.resend.to_string()),
         ];
         facts.map(|(name, value)| (name.to_string(), value)).into()
     }
@@ -351,6 +364,7 @@ impl Config {
             ("switch.latency", self.switch.latency.secs(), 0.0, 1.0),
             ("switch.buffer", f64::from(self.switch.buffer), f64::from(self.packet()), 1e9),
             ("protocol.eager", self.eager as f64, 0.0, 1e12),
+            ("protocol.resend", self.resend.secs(), 1e-9, 1e3),
         ];
         match limits.iter().find(|(_, value, low, high)| !(low..=high).contains(&value)) {
             None => Ok(()),
@@ -383,7 +397,7 @@ fn section(file: &mut toml::Table, name: &str) -> Result<Params, ConfigError> {
     }
 }
 
-fn texts(table: &toml::Table, name: &str) -> Result<Params, ConfigError> {
+pub(crate) fn texts(table: &toml::Table, name: &str) -> Result<Params, ConfigError> {
     let text = |(key, value): (&String, &toml::Value)| match value {
         toml::Value::String(s) => Ok((key.clone(), s.clone())),
         toml::Value::Integer(i) => Ok((key.clone(), i.to_string())),
@@ -414,6 +428,7 @@ pub(crate) fn choose<'t, E>(
 pub fn cards() -> Vec<(&'static str, &'static Card)> {
     let mut all: Vec<(&str, &Card)> =
         vec![("", &MACHINE), ("host", &HOST), ("nic", &NIC), ("switch", &SWITCH), ("protocol", &PROTOCOL)];
+    all.push(("fault", &FAULT));
     all.extend(TOPOLOGIES.iter().map(|e| ("topology", &e.card)));
     all.extend(ROUTINGS.iter().map(|e| ("routing", &e.card)));
     all.extend(CONTROLS.iter().map(|e| ("control", &e.card)));

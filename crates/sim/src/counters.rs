@@ -19,6 +19,8 @@ pub struct Stats {
     pub injected_bytes: u64,
     /// See `injected_bytes`.
     pub delivered_bytes: u64,
+    /// Packets lost by faults and sent again.
+    pub resent_packets: u64,
     /// The most bytes that ever waited for one output.
     pub peak_queue_bytes: u64,
     /// A hash of every delivery with its time: equal for equal runs.
@@ -38,6 +40,7 @@ impl Stats {
         self.messages += totals.messages;
         self.injected_bytes += totals.injected;
         self.delivered_bytes += totals.delivered;
+        self.resent_packets += totals.resent;
         self.peak_queue_bytes = self.peak_queue_bytes.max(peak);
         self.log_hash = self.log_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ totals.log;
     }

@@ -30,6 +30,10 @@ pub(crate) enum Event {
     Timer(u32),
     /// A notice that travels outside the data path reaches its source.
     Notice(u32),
+    /// Something breaks or is mended.
+    Fault(u32),
+    /// A lost packet is sent again.
+    Resend(u32),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

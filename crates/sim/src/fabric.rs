@@ -6,6 +6,7 @@
 use crate::Config;
 use crate::config::{ConfigError, choose};
 use crate::control::{CONTROLS, Maker};
+use crate::faults::{self, Resolved};
 use crate::routing::{ROUTINGS, Routing};
 use crate::slab::NONE;
 use crate::topology::{Cable, Endpoint, Port, Switch, TOPOLOGIES, Target, Topology, Ways, Wiring};
@@ -98,6 +99,8 @@ pub(crate) struct Fabric {
     pub(crate) endpoints: Vec<EndpointInfo>,
     pub(crate) nodes: Vec<NodeInfo>,
     pub(crate) parts: Vec<Part>,
+    /// What will break, in the order of time.
+    pub(crate) faults: Vec<Resolved>,
     /// Virtual channels per class, and in all.
     pub(crate) class_vcs: u8,
     pub(crate) vcs: usize,
@@ -123,6 +126,7 @@ impl Fabric {
             facts.push((section.into(), name.clone()));
             facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
         }
+        facts.extend(config.fault_facts());
         let topology = (topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
         let routing = (routing.build)(&r).map_err(ConfigError::Absurd)?;
         let control = (control.build)(&c, &config).map_err(ConfigError::Absurd)?;
@@ -135,7 +139,9 @@ impl Fabric {
                 config.endpoints()
             )));
         }
-        let class_vcs = topology.vcs(routing.detours());
+        // Round a cut there may be no way but a detour.
+        let cuts = config.faults.iter().any(|f| f.rate.is_none());
+        let class_vcs = topology.vcs(routing.detours() || cuts);
         let mut fabric = Fabric {
             lookahead: u64::MAX,
             tree_step: 0,
@@ -146,6 +152,7 @@ impl Fabric {
             endpoints: Vec::new(),
             nodes: Vec::new(),
             parts: Vec::new(),
+            faults: Vec::new(),
             config,
             facts,
             topology,
@@ -153,6 +160,7 @@ impl Fabric {
             control,
         };
         fabric.lay(&wiring)?;
+        fabric.faults = faults::resolve(&fabric)?;
         fabric.tree_step = fabric.small_message();
         Ok(fabric)
     }

@@ -24,6 +24,7 @@ mod describe;
 mod draw;
 mod event;
 mod fabric;
+mod faults;
 mod lp;
 mod machine;
 mod matching;
@@ -43,11 +44,24 @@ pub use counters::{PortCounters, Stats};
 pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use event::QueueKind;
+pub use faults::{Fault, Place};
 pub use machine::Machine;
 pub use switch::{Counters, Load};
 
 /// The machines that come with the program: name and machine file.
-pub const BUILTIN: &[(&str, &str)] = &[("default", include_str!("../../../machines/default.toml"))];
+pub const BUILTIN: &[(&str, &str)] = &[
+    ("default", include_str!("../../../machines/default.toml")),
+    ("small-dragonfly", include_str!("../../../machines/small-dragonfly.toml")),
+    ("small-fat-tree", include_str!("../../../machines/small-fat-tree.toml")),
+    ("crystal", include_str!("../../../machines/crystal.toml")),
+    ("osprey", include_str!("../../../machines/osprey.toml")),
+    ("edison", include_str!("../../../machines/edison.toml")),
+    ("theta", include_str!("../../../machines/theta.toml")),
+    ("sierra", include_str!("../../../machines/sierra.toml")),
+    ("summit", include_str!("../../../machines/summit.toml")),
+    ("malbec", include_str!("../../../machines/malbec.toml")),
+    ("bluewaters", include_str!("../../../machines/bluewaters.toml")),
+];
 
 /// The machine file of a built-in machine.
 pub fn builtin(name: &str) -> Option<&'static str> {

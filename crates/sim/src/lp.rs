@@ -6,12 +6,13 @@
 use crate::control::{Asks, By, Control, Flow};
 use crate::event::{Event, Queue};
 use crate::fabric::Fabric;
+use crate::faults::Health;
 use crate::matching::Matching;
 use crate::meeting::Key as MeetingKey;
 use crate::nic::Nics;
 use crate::order::Order;
 use crate::packet::{Head, Kind, Message, Packet};
-use crate::protocol::Hosts;
+use crate::protocol::{Blocked, Hosts};
 use crate::slab::{NONE, Slab};
 use crate::switch::Outs;
 use crate::topology::Ways;
@@ -27,11 +28,13 @@ pub(crate) struct Mail {
     pub(crate) credits: Vec<(u32, u8, u32, u64)>,
     /// Notices by the side channel.
     pub(crate) notices: Vec<(u64, Flow, u32)>,
+    /// Lost packets for their source, with the time to send them again.
+    pub(crate) returned: Vec<(u64, Packet, Option<Head>)>,
 }
 
 impl Mail {
     pub(crate) fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.credits.is_empty() && self.notices.is_empty()
+        self.packets.is_empty() && self.credits.is_empty() && self.notices.is_empty() && self.returned.is_empty()
     }
 }
 
@@ -43,6 +46,8 @@ pub(crate) struct Totals {
     pub(crate) messages: u64,
     pub(crate) injected: u64,
     pub(crate) delivered: u64,
+    /// Packets sent again.
+    pub(crate) resent: u64,
     pub(crate) log: u64,
 }
 
@@ -51,6 +56,8 @@ pub(crate) struct Lp<'f> {
     pub(crate) fabric: &'f Fabric,
     pub(crate) now: u64,
     pub(crate) queue: Queue,
+    /// What still works; none if nothing will ever break.
+    pub(crate) health: Option<Health>,
     pub(crate) packets: Slab<Packet>,
     pub(crate) heads: Slab<Head>,
     pub(crate) messages: Slab<Message>,
@@ -91,11 +98,16 @@ impl<'f> Lp<'f> {
         let config = &fabric.config;
         // About eight events per packet of a busy network.
         let busy = config.nic.rate.bytes_per_s() / f64::from(config.packet()) * 8.0 * part.endpoints.len() as f64;
+        let mut queue = Queue::new(config.event_queue, busy);
+        for (number, resolved) in fabric.faults.iter().enumerate() {
+            queue.push(resolved.fault.at.ps(), Event::Fault(number as u32));
+        }
         Lp {
             id,
             fabric,
             now: 0,
-            queue: Queue::new(config.event_queue, busy),
+            queue,
+            health: Health::new(fabric),
             packets: Slab::new(),
             heads: Slab::new(),
             messages: Slab::new(),
@@ -103,7 +115,7 @@ impl<'f> Lp<'f> {
             nics: Nics::new(fabric, part),
             hosts: Hosts::new(fabric, part),
             matching: Matching::new(),
-            order: (!fabric.routing.in_order()).then(Order::new),
+            order: (!fabric.routing.in_order() || !fabric.faults.is_empty()).then(Order::new),
             control: (fabric.control)(),
             asks: Asks::default(),
             notices: Slab::new(),
@@ -122,7 +134,7 @@ impl<'f> Lp<'f> {
     pub(crate) fn serve(&mut self, limit: u64) -> Stop {
         while let Some((time, event)) = self.queue.pop_before(limit) {
             debug_assert!(time >= self.now, "time runs backwards");
-            self.now = time;
+            let before = std::mem::replace(&mut self.now, time);
             self.totals.events += 1;
             match event {
                 Event::Arrive(packet) => self.arrive(packet),
@@ -141,6 +153,16 @@ impl<'f> Lp<'f> {
                     self.notices.free(notice);
                     self.notified(flow, value);
                 }
+                Event::Fault(number) => {
+                    // What breaks when all is over does not lengthen the run.
+                    let done = self.hosts.ranks.iter().all(|r| r.blocked == Blocked::Done);
+                    let idle = done && self.queue.peek().is_none();
+                    self.strike(number, idle);
+                    if idle {
+                        self.now = before;
+                    }
+                }
+                Event::Resend(packet) => self.resend(packet),
             }
             if self.failure.is_some() {
                 break;
@@ -181,6 +203,9 @@ impl<'f> Lp<'f> {
         for (time, flow, value) in mail.notices.drain(..) {
             let notice = self.notices.insert((flow, value));
             self.queue.push(time, Event::Notice(notice));
+        }
+        for (time, packet, head) in mail.returned.drain(..) {
+            self.take_back(time, packet, head);
         }
         self.spare.push(mail);
     }

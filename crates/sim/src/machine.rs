@@ -31,8 +31,11 @@ const WORTH_THREADS: usize = 256;
 /// A simulated machine.
 pub struct Machine {
     fabric: Fabric,
-    after: Mutex<(Stats, Vec<PortCounters>)>,
+    after: Mutex<After>,
 }
+
+/// What the last run left: statistics, ports, and what broke.
+type After = (Stats, Vec<PortCounters>, Vec<String>);
 
 /// What the threads of a run share.
 struct Shared<'a> {
@@ -59,6 +62,7 @@ struct End {
     failure: Option<(u64, String)>,
     waiting: Vec<(u32, String)>,
     at_rest: bool,
+    happened: Vec<usize>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -98,6 +102,11 @@ impl Machine {
         lock(&self.after).1.clone()
     }
 
+    /// What broke or was mended during the last run, in the order of time, for the record.
+    pub fn events(&self) -> Vec<String> {
+        lock(&self.after).2.clone()
+    }
+
     /// The closed form of a lone message's time between two ranks of different nodes, from the start of the send to the end
     /// of the receive, which is posted before: see the fabric's `wire_time`. Longer than `protocol.eager`, it pays for a
     /// request and its answer first.
@@ -130,7 +139,11 @@ impl Machine {
             ports.append(&mut end.ports);
         }
         let lost = stats.injected_bytes - stats.delivered_bytes;
-        *lock(&self.after) = (stats, ports);
+        let mut broke: Vec<usize> = ends.iter().flat_map(|e| e.happened.iter().copied()).collect();
+        broke.sort_unstable();
+        broke.dedup();
+        let events = broke.iter().map(|&n| self.fabric.faults[n].fault.to_string()).collect();
+        *lock(&self.after) = (stats, ports, events);
         let first = ends.iter().filter_map(|e| e.failure.as_ref().map(|f| (f.0, e.part, &f.1))).min();
         if let Some((time, _, reason)) = first {
             return Err(MachineError(format!("at {}: {reason}", Time::from_ps(time))));
@@ -370,6 +383,7 @@ fn end_of(lp: &mut Lp<'_>) -> End {
         ports: lp.port_counters(),
         waiting: lp.hosts.ranks.iter().enumerate().filter_map(waiting).collect(),
         at_rest: lp.at_rest(),
+        happened: lp.health.take().map_or(Vec::new(), |h| h.happened),
         failure: lp.failure.take(),
     }
 }

@@ -116,6 +116,11 @@ impl Nics {
     }
 }
 
+/// The class in which a message travels.
+fn class_of(message: &Message) -> u8 {
+    if message.head.kind.is_control() { CONTROL_CLASS } else { 0 }
+}
+
 fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
     (u64::from(from) << 32 | u64::from(to), u64::from(class))
 }
@@ -143,7 +148,7 @@ impl Lp<'_> {
             }
             nic.outstanding += 1;
         }
-        self.enqueue_message(n as u32, id);
+        self.enqueue_message(n as u32, id, class_of(&self.messages[id]));
     }
 
     /// An answer has come back: the next put or get may go.
@@ -160,13 +165,15 @@ impl Lp<'_> {
             nic.blocked_tail = NONE;
         }
         self.messages[id].next = NONE;
-        self.enqueue_message(n, id);
+        self.enqueue_message(n, id, class_of(&self.messages[id]));
     }
 
-    fn enqueue_message(&mut self, n: u32, id: u32) {
+    pub(crate) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
         let message = &self.messages[id];
-        let class = if message.head.kind.is_control() { CONTROL_CLASS } else { 0 };
         let key = flow_key(message.source, message.target, class);
+        if self.health.is_some() && self.unplugged(message.source) {
+            return self.cut_off(message.source, message.target);
+        }
         self.totals.messages += 1;
         match self.nics.flow_of.get(key) {
             Some(f) => {
@@ -181,6 +188,13 @@ impl Lp<'_> {
             }
         }
         self.inject(n);
+    }
+
+    /// Source and destination of a message that a NIC has still to send.
+    pub(crate) fn unsent(&self, n: u32) -> Option<(Endpoint, Endpoint)> {
+        let last = self.nics.list[n as usize].rings.iter().find(|&&r| r != NONE)?;
+        let message = &self.messages[self.nics.flows[*last].head];
+        Some((message.source, message.target))
     }
 
     /// A flow that was held back may send again.
@@ -274,7 +288,7 @@ impl Lp<'_> {
         let nic = &mut self.nics.list[n as usize];
         let (o, id) = (nic.out, self.nics.flows[f].head);
         let message = &mut self.messages[id];
-        let mut head = NONE;
+        let mut head = std::mem::replace(&mut message.carry, NONE);
         if !message.begun {
             message.begun = true;
             message.number = nic.started;

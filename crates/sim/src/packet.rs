@@ -121,6 +121,8 @@ pub(crate) struct Message {
     pub(crate) long: bool,
     /// The next message of its flow or queue.
     pub(crate) next: u32,
+    /// The header that a packet sent again has to carry, or [`NONE`].
+    pub(crate) carry: u32,
 }
 
 impl Message {
@@ -128,6 +130,22 @@ impl Message {
         let left = head.carried();
         let done = if matches!(head.kind, Kind::Eager | Kind::Bulk) { head.request } else { NONE };
         let long = left > u64::from(mtu);
-        Message { head, left, source, target, done, number: 0, begun: false, long, next: NONE }
+        Message { head, left, source, target, done, number: 0, begun: false, long, next: NONE, carry: NONE }
+    }
+
+    /// A packet that was lost, as a message of its own that goes by the old number.
+    pub(crate) fn again(packet: &Packet, payload: u32) -> Message {
+        Message {
+            head: Head::default(),
+            left: u64::from(payload),
+            source: packet.source,
+            target: packet.target,
+            done: NONE,
+            number: packet.message,
+            begun: true,
+            long: packet.part,
+            next: NONE,
+            carry: packet.head,
+        }
     }
 }

@@ -14,11 +14,12 @@ use crate::config::Queueing;
 use crate::control::{Flow, Seen, Spot};
 use crate::event::Event;
 use crate::fabric::{CONTROL_CLASS, ENDPOINT, Fabric, Pace, Part};
+use crate::faults::Survivors;
 use crate::lp::Lp;
 use crate::packet::Packet;
 use crate::routing::{At, Trip};
 use crate::slab::NONE;
-use crate::topology::{Hop, Port, Switch, Target};
+use crate::topology::{Hop, Port, Switch, Target, Topology};
 use std::collections::VecDeque;
 
 /// The state of one output: of a switch, or of a NIC.
@@ -31,14 +32,14 @@ pub(crate) struct Out {
     credit_latency: u64,
     pub(crate) pace: Pace,
     pub(crate) to: u32,
-    /// Bytes that wait here, in all channels.
-    queued: u32,
-    /// The part at the other end.
-    lp_to: u16,
     /// The NIC this is the output of, [`NONE`] for a switch.
     pub(crate) nic: u32,
     /// Where this output's input queues begin, [`NONE`] while nobody has waited yet.
     block: u32,
+    /// Bytes that wait here, in all channels.
+    queued: u32,
+    /// The part at the other end.
+    lp_to: u16,
     pub(crate) to_port: Port,
     /// Which virtual channels have waiting packets.
     pub(crate) waiting: u16,
@@ -300,7 +301,10 @@ impl Lp<'_> {
     }
 
     /// Finds a packet's output; sends it at once if nobody waits there, else queues it.
-    fn request(&mut self, id: u32, mut packet: Packet) {
+    pub(crate) fn request(&mut self, id: u32, mut packet: Packet) {
+        if self.health.is_some() && !self.way_out(id, &mut packet) {
+            return;
+        }
         let (port, vc) = self.route(&mut packet);
         let switch = &self.fabric.switches[packet.at as usize];
         let (o, ports) = (switch.first_link - self.outs.first + u32::from(port), switch.ports);
@@ -346,10 +350,18 @@ impl Lp<'_> {
             hop: Hop { vc: packet.vc - base, hops: packet.hops, came_by: packet.in_port },
             bytes: packet.wire,
         };
+        let hurt = self.health.as_ref().filter(|h| h.hurt());
+        let survivors = hurt.map(|health| Survivors { fabric: self.fabric, health });
+        // A routing without detours of its own takes the middle of one round a fault for the destination.
+        let steered = survivors.is_some() && packet.middle != NONE && !self.fabric.routing.detours();
+        if steered {
+            trip.to.switch = packet.middle;
+            trip.middle = None;
+        }
         self.ways.clear();
         let mut at = At {
             switch: packet.at,
-            topology: self.fabric.topology.as_ref(),
+            topology: survivors.as_ref().map_or(self.fabric.topology.as_ref(), |s| s as &dyn Topology),
             load: Load {
                 outs: &self.outs,
                 first: self.fabric.switches[packet.at as usize].first_link - self.outs.first,
@@ -362,7 +374,9 @@ impl Lp<'_> {
         };
         let step = self.fabric.routing.step(&mut at, &mut trip);
         debug_assert!(step.vc < self.fabric.class_vcs, "the routing asks for a channel that does not exist");
-        packet.middle = trip.middle.unwrap_or(NONE);
+        if !steered {
+            packet.middle = trip.middle.unwrap_or(NONE);
+        }
         packet.hops += 1;
         (step.port, base + step.vc)
     }
@@ -496,9 +510,7 @@ impl Lp<'_> {
         if packet.via != NONE {
             self.release(&packet, tail);
             if !self.outs.fifos.is_empty() {
-                let base = self.fabric.switches[packet.at as usize].first_link - first;
-                let input = (base + u32::from(packet.in_port)) * vcs as u32 + u32::from(packet.vc);
-                self.queue.push(tail, Event::InputReady(input));
+                self.free_input(&packet, tail);
             }
         }
         packet.via = first + o;
@@ -520,6 +532,41 @@ impl Lp<'_> {
             mail.heads.extend(head);
             mail.packets.push((time, packet));
         }
+    }
+
+    /// The input of a FIFO switch may send its next packet from a time on.
+    fn free_input(&mut self, packet: &Packet, time: u64) {
+        let base = self.fabric.switches[packet.at as usize].first_link - self.outs.first;
+        let input = (base + u32::from(packet.in_port)) * self.outs.vcs as u32 + u32::from(packet.vc);
+        self.queue.push(time, Event::InputReady(input));
+    }
+
+    /// Gives up a packet at a switch: its buffer is free, and the next of its input may go.
+    pub(crate) fn give_up(&mut self, id: u32, packet: &Packet) {
+        self.release(packet, self.now);
+        if !self.outs.fifos.is_empty() {
+            self.free_input(packet, self.now);
+        }
+        self.packets.free(id);
+    }
+
+    /// Takes all packets out of an output's queues, as if they had not been routed yet.
+    pub(crate) fn evict(&mut self, o: u32) -> Vec<u32> {
+        let mut evicted = Vec::new();
+        let onward = self.outs.list[o as usize].to & ENDPOINT == 0;
+        self.end_stall(o);
+        for vc in 0..self.outs.vcs {
+            while self.outs.list[o as usize].waiting & (1 << vc) != 0 {
+                let id = self.outs.first(o, vc);
+                let packet = &mut self.packets[id];
+                let next = std::mem::replace(&mut packet.next, NONE);
+                packet.hops -= u8::from(onward);
+                let wire = packet.wire;
+                self.outs.dequeue(o, vc, wire, next);
+                evicted.push(id);
+            }
+        }
+        evicted
     }
 
     /// Frees the buffer a packet has occupied from the time its tail leaves.
