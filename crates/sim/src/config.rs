@@ -132,6 +132,12 @@ const PROTOCOL: Card = Card {
     source: "",
     params: &[
         Param { name: "eager", about: "longest message sent without asking", kind: Kind::Size, default: "8KiB" },
+        Param {
+            name: "small",
+            about: "messages up to this long travel in a class of their own, 0 = none",
+            kind: Kind::Size,
+            default: "0",
+        },
         Param { name: "resend", about: "until a lost packet is sent again", kind: Kind::Time, default: "100us" },
     ],
 };
@@ -199,6 +205,8 @@ pub struct Config {
     pub switch: SwitchConfig,
     /// The longest message that is sent without asking.
     pub eager: usize,
+    /// The longest message that travels in the class of small ones; 0 means that there is no such class.
+    pub small: u64,
     /// Until a packet that a fault has lost is sent again.
     pub resend: Time,
     /// What breaks during the run, in the order of time.
@@ -276,6 +284,7 @@ impl Config {
                 queueing: if switch.word("queueing") == "fifo" { Queueing::Fifo } else { Queueing::Voq },
             },
             eager: protocol.size("eager"),
+            small: protocol.size("small") as u64,
             resend: protocol.time("resend"),
             faults,
             topology,
@@ -326,6 +335,7 @@ impl Config {
             ("switch.buffer", size(switch.buffer as usize)),
             ("switch.queueing", queueing.to_string()),
             ("protocol.eager", size(self.eager)),
+            ("protocol.small", show_bytes(self.small)),
             ("protocol.resend", self.resend.to_string()),
         ];
         facts.map(|(name, value)| (name.to_string(), value)).into()

@@ -12,10 +12,15 @@ use crate::slab::NONE;
 use crate::topology::{Cable, Endpoint, Port, Switch, TOPOLOGIES, Target, Topology, Ways, Wiring};
 use spec::Rate;
 
-/// Classes of traffic, each with its own virtual channels: data and requests; small control packets.
-pub(crate) const CLASSES: usize = 2;
+/// Classes of traffic at most, each with its own virtual channels: data and requests; small control packets; small messages,
+/// if the machine has a class for them.
+pub(crate) const CLASSES: usize = 3;
 /// The class of acknowledgements, clear-to-send and notices.
 pub(crate) const CONTROL_CLASS: u8 = 1;
+/// The class of messages up to `protocol.small`.
+pub(crate) const SMALL_CLASS: u8 = 2;
+/// Virtual channels of a port at most: the width of a port's mask of those that wait.
+const MAX_VCS: usize = 16;
 /// In [`Link::to`]: the rest is an endpoint, not a switch.
 pub(crate) const ENDPOINT: u32 = 1 << 31;
 
@@ -103,6 +108,8 @@ pub(crate) struct Fabric {
     pub(crate) faults: Vec<Resolved>,
     /// Virtual channels per class, and in all.
     pub(crate) class_vcs: u8,
+    /// Classes of traffic that this machine has.
+    pub(crate) classes: usize,
     pub(crate) vcs: usize,
     /// No effect of one part on another is sooner than this; `u64::MAX` with one part.
     pub(crate) lookahead: u64,
@@ -142,11 +149,19 @@ impl Fabric {
         // Round a cut there may be no way but a detour.
         let cuts = config.faults.iter().any(|f| f.rate.is_none());
         let class_vcs = topology.vcs(routing.detours() || cuts);
+        let classes = if config.small > 0 { CLASSES } else { CLASSES - 1 };
+        if usize::from(class_vcs) * classes > MAX_VCS {
+            return Err(ConfigError::Absurd(format!(
+                "{classes} classes of {class_vcs} virtual channels are more than {MAX_VCS}; set protocol.small = 0, choose \
+                 a routing without detours or a smaller network"
+            )));
+        }
         let mut fabric = Fabric {
             lookahead: u64::MAX,
             tree_step: 0,
             class_vcs,
-            vcs: usize::from(class_vcs) * CLASSES,
+            classes,
+            vcs: usize::from(class_vcs) * classes,
             links: Vec::new(),
             switches: Vec::new(),
             endpoints: Vec::new(),

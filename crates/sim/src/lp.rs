@@ -102,6 +102,8 @@ impl<'f> Lp<'f> {
         for (number, resolved) in fabric.faults.iter().enumerate() {
             queue.push(resolved.fault.at.ps(), Event::Fault(number as u32));
         }
+        // Messages of a pair may overtake each other by routing, round a fault, or in different classes.
+        let overtaking = !fabric.routing.in_order() || !fabric.faults.is_empty() || config.small > 0;
         Lp {
             id,
             fabric,
@@ -115,7 +117,7 @@ impl<'f> Lp<'f> {
             nics: Nics::new(fabric, part),
             hosts: Hosts::new(fabric, part),
             matching: Matching::new(),
-            order: (!fabric.routing.in_order() || !fabric.faults.is_empty()).then(Order::new),
+            order: overtaking.then(Order::new),
             control: (fabric.control)(),
             asks: Asks::default(),
             notices: Slab::new(),

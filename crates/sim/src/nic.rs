@@ -6,9 +6,10 @@
 //! paces. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
 //! in, whatever its host does, so that no protocol can block the network.
 
+use crate::Config;
 use crate::control::Flow;
 use crate::event::Event;
-use crate::fabric::{CLASSES, CONTROL_CLASS, Fabric, Part};
+use crate::fabric::{CLASSES, CONTROL_CLASS, Fabric, Part, SMALL_CLASS};
 use crate::lp::Lp;
 use crate::packet::{Head, Kind, Message, Packet};
 use crate::slab::{NONE, Slab};
@@ -116,9 +117,14 @@ impl Nics {
     }
 }
 
-/// The class in which a message travels.
-fn class_of(message: &Message) -> u8 {
-    if message.head.kind.is_control() { CONTROL_CLASS } else { 0 }
+/// The class in which a message travels: small ones may have their own, by the length of the user's message, so that all
+/// packets of an exchange but the acknowledgements travel in one class.
+fn class_of(message: &Message, config: &Config) -> u8 {
+    match &message.head {
+        head if head.kind.is_control() => CONTROL_CLASS,
+        head if config.small > 0 && head.len <= config.small => SMALL_CLASS,
+        _ => 0,
+    }
 }
 
 fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
@@ -148,7 +154,7 @@ impl Lp<'_> {
             }
             nic.outstanding += 1;
         }
-        self.enqueue_message(n as u32, id, class_of(&self.messages[id]));
+        self.enqueue_message(n as u32, id, class_of(&self.messages[id], &self.fabric.config));
     }
 
     /// An answer has come back: the next put or get may go.
@@ -165,7 +171,7 @@ impl Lp<'_> {
             nic.blocked_tail = NONE;
         }
         self.messages[id].next = NONE;
-        self.enqueue_message(n, id, class_of(&self.messages[id]));
+        self.enqueue_message(n, id, class_of(&self.messages[id], &self.fabric.config));
     }
 
     pub(crate) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
@@ -214,8 +220,9 @@ impl Lp<'_> {
         self.outs.take_returns(o, self.now);
         let last = self.nics.list[n as usize].last_class;
         let (mut starved, mut later, mut sent) = (false, u64::MAX, false);
-        for step in 1..=CLASSES {
-            let class = (last + step) % CLASSES;
+        let classes = self.fabric.classes;
+        for step in 1..=classes {
+            let class = (last + step) % classes;
             match self.attempt(n, o, class) {
                 Attempt::Empty => {}
                 Attempt::NoCredits => starved = true,

@@ -51,7 +51,10 @@ fn every_control_but_none_acts() {
 fn every_behaviour_of_comm_with_every_control() {
     for entry in CONTROLS {
         let text = "nodes = 3\nranks_per_node = 2\n[topology]\nkind = \"chain\"\nswitches = 2\n";
-        run(&machine(&with(entry.card.name, text)), |comm| conformance::run_all(comm, |_| ()));
+        let classes = format!("{text}[protocol]\nsmall = 64\n");
+        for text in [text, &classes] {
+            run(&machine(&with(entry.card.name, text)), |comm| conformance::run_all(comm, |_| ()));
+        }
     }
 }
 

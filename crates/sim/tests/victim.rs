@@ -43,3 +43,12 @@ fn fixed_routes_of_their_own_keep_the_victim_out_of_it() {
     let (alone, loaded) = (latency(one, "", false), latency(one, "", true));
     assert!(loaded > 10.0 * alone, "{loaded} beside {alone}");
 }
+
+#[test]
+fn a_class_of_their_own_keeps_small_messages_out_of_it() {
+    let text = format!("{TREE}[routing]\nkind = \"adaptive\"\n");
+    let classes = format!("{text}[protocol]\nsmall = 1024\n");
+    let (alone, loaded) = (latency(&classes, "", false), latency(&classes, "", true));
+    assert_eq!(alone, latency(&text, "", false), "an idle network is the same");
+    assert!(loaded < 3.0 * alone, "{loaded} beside {alone}");
+}

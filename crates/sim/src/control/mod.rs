@@ -13,6 +13,9 @@
 //! Only data and requests are looked at and paced; packets of the control class (acknowledgements, clear-to-send, notices)
 //! are neither marked nor held back.
 //!
+//! Traffic classes are no control but a property of the machine, so that they combine with any: with `protocol.small` set,
+//! messages up to that length travel in virtual channels of their own and take turns with the rest at every port.
+//!
 //! A notice of a switch goes by the side channel with a delay of its choice; a notice of a NIC usually as a small packet in
 //! the control class, so that it too meets traffic.
 
