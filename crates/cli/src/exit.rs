@@ -14,6 +14,8 @@ pub enum Exit {
     Failure = 1,
     /// The command line or a file makes no sense.
     Usage = 2,
+    /// A required threshold was missed.
+    Threshold = 3,
     /// Wrong data were seen.
     WrongData = 4,
     /// Part of the run is missing.
