@@ -12,8 +12,8 @@
 //! transform is not scaled.
 
 use crate::memory::Raw;
-use crate::simd::multiversion;
 use crate::threads::{Pool, part};
+use crate::turn::{multiply, turn};
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
@@ -125,16 +125,6 @@ fn unit(q: usize, n: usize) -> Complex {
         1 => Complex::new(-im, re),
         2 => Complex::new(-re, -im),
         _ => Complex::new(im, -re),
-    }
-}
-
-multiversion! {
-    /// `x[k] *= factor y[k]`.
-    fn multiply(x: &mut [Complex], y: &[Complex; GROUP], factor: Complex) {
-        for (x, y) in x.iter_mut().zip(y) {
-            let (re, im) = (y.re * factor.re - y.im * factor.im, y.re * factor.im + y.im * factor.re);
-            *x = Complex::new(x.re * re - x.im * im, x.re * im + x.im * re);
-        }
     }
 }
 
@@ -283,14 +273,9 @@ impl Work {
     /// # Safety
     /// `len` rows of `count` elements may be read.
     unsafe fn gather(&mut self, from: *const Complex, stride: usize, count: usize) {
-        let pitch = self.len + PAD;
-        for k in 0..self.len {
-            // SAFETY: the caller's promise; the row is inside the buffer.
-            let source = unsafe { std::slice::from_raw_parts(from.add(k * stride), count) };
-            for (j, &x) in source.iter().enumerate() {
-                self.rows[j * pitch + k] = x;
-            }
-        }
+        assert!(count <= BATCH);
+        // SAFETY: the caller's promise; the rows of the buffer are this long and so many.
+        unsafe { turn(from, stride, self.rows.as_mut_ptr(), self.len + PAD, self.len, count) };
     }
 
     /// Copies `count` rows into columns that start at `to`, `stride` elements a row.
@@ -298,14 +283,9 @@ impl Work {
     /// # Safety
     /// `len` rows of `count` elements may be written.
     unsafe fn scatter(&self, to: *mut Complex, stride: usize, count: usize) {
-        let pitch = self.len + PAD;
-        for k in 0..self.len {
-            // SAFETY: the caller's promise.
-            let target = unsafe { std::slice::from_raw_parts_mut(to.add(k * stride), count) };
-            for (j, x) in target.iter_mut().enumerate() {
-                *x = self.rows[j * pitch + k];
-            }
-        }
+        assert!(count <= BATCH);
+        // SAFETY: the caller's promise; the rows of the buffer are this long and so many.
+        unsafe { turn(self.rows.as_ptr(), self.len + PAD, to, stride, count, self.len) };
     }
 }
 

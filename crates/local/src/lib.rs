@@ -13,6 +13,7 @@
 //! public function is safe and checks its sizes.
 
 mod simd;
+mod turn;
 
 pub mod bcnrand;
 pub mod blas;
