@@ -3,6 +3,7 @@
 //! A kernel here cannot know where it runs: this crate sees neither the simulator nor MPI, only [`comm::Comm`]. "Canary" and
 //! "congestor" are not kinds of kernel but roles that a [`record::Plan`] gives it.
 
+pub mod counters;
 pub mod engine;
 pub mod kernel;
 pub mod kernels;
@@ -10,6 +11,7 @@ pub mod layout;
 pub mod payload;
 pub mod suites;
 
+pub use counters::Counters;
 pub use engine::{Facts, Observer, run};
 pub use kernel::{Kernel, Merge, Outcome, Pattern, Setup};
 pub use kernels::{KERNELS, kernel};

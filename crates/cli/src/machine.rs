@@ -105,6 +105,14 @@ impl Machine {
         }
     }
 
+    /// Where the counters around phases come from: a simulated machine keeps its own.
+    pub fn counters(&self) -> bench::Counters {
+        match self {
+            Machine::Mpi(_) => bench::Counters::Host(PathBuf::from("/")),
+            Machine::Simulated { .. } => bench::Counters::Machine,
+        }
+    }
+
     /// Runs a body on every rank.
     pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         match self {

@@ -5,7 +5,7 @@ use comm::{Buffer, Comm, Data, Machine, Op, Pending, PendingSum, Reduce, Refusal
 use record::{Host, MachineRecord, Plan, RunRecord};
 use spec::{Time, Work};
 use std::sync::Mutex;
-use tailback_bench::{Facts, Observer};
+use tailback_bench::{Counters, Facts, Observer};
 
 /// `nodes` nodes with `ranks` ranks each on one switch.
 pub fn machine(nodes: usize, ranks: usize) -> sim::Machine {
@@ -14,7 +14,13 @@ pub fn machine(nodes: usize, ranks: usize) -> sim::Machine {
 }
 
 pub fn facts() -> Facts {
-    Facts { command: vec![], created: None, machine: MachineRecord::Local { host: Host::default() }, warnings: vec![] }
+    Facts {
+        command: vec![],
+        created: None,
+        machine: MachineRecord::Local { host: Host::default() },
+        warnings: vec![],
+        counters: Counters::Machine,
+    }
 }
 
 /// Keeps every record it is told to save.

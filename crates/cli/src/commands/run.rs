@@ -63,6 +63,7 @@ pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
         created: (!machine.is_simulated()).then(now),
         machine: machine.record(),
         warnings: machine.warnings(),
+        counters: machine.counters(),
     };
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
     let ended = machine.run(&|world| {
