@@ -123,6 +123,12 @@ const SWITCH: Card = Card {
             kind: Kind::Choice(&["voq", "fifo"]),
             default: "voq",
         },
+        Param {
+            name: "full",
+            about: "packets wait for room (credits), or are dropped at outputs of `buffer` bytes",
+            kind: Kind::Choice(&["wait", "drop"]),
+            default: "wait",
+        },
     ],
 };
 
@@ -180,6 +186,15 @@ pub enum Queueing {
     Fifo,
 }
 
+/// What becomes of packets for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// They wait where they are until there is: flow control by credits, nothing is lost.
+    Wait,
+    /// They are dropped, and sent again by their source after a timeout.
+    Drop,
+}
+
 /// Every switch of the network.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the card documents them")]
@@ -187,6 +202,14 @@ pub struct SwitchConfig {
     pub latency: Time,
     pub buffer: u32,
     pub queueing: Queueing,
+    pub full: Full,
+}
+
+impl SwitchConfig {
+    /// What an output may have under way on a channel: a buffer, or without flow control more than is ever under way.
+    pub(crate) fn credits(&self) -> u32 {
+        if self.full == Full::Drop { 1 << 30 } else { self.buffer }
+    }
 }
 
 /// A machine, ready to be built. Fields may be set before [`crate::Machine::new`], which checks them all.
@@ -282,6 +305,7 @@ impl Config {
                 latency: switch.time("latency"),
                 buffer: switch.size("buffer").min(u32::MAX as usize) as u32,
                 queueing: if switch.word("queueing") == "fifo" { Queueing::Fifo } else { Queueing::Voq },
+                full: if switch.word("full") == "drop" { Full::Drop } else { Full::Wait },
             },
             eager: protocol.size("eager"),
             small: protocol.size("small") as u64,
@@ -334,6 +358,7 @@ impl Config {
             ("switch.latency", switch.latency.to_string()),
             ("switch.buffer", size(switch.buffer as usize)),
             ("switch.queueing", queueing.to_string()),
+            ("switch.full", if switch.full == Full::Drop { "drop" } else { "wait" }.to_string()),
             ("protocol.eager", size(self.eager)),
             ("protocol.small", show_bytes(self.small)),
             ("protocol.resend", self.resend.to_string()),
@@ -376,6 +401,10 @@ impl Config {
             ("protocol.eager", self.eager as f64, 0.0, 1e12),
             ("protocol.resend", self.resend.secs(), 1e-9, 1e3),
         ];
+        if self.switch.full == Full::Drop && self.switch.queueing == Queueing::Fifo {
+            let text = "switch.full = drop means output buffers; set switch.queueing = \"voq\"";
+            return Err(ConfigError::Absurd(text.into()));
+        }
         match limits.iter().find(|(_, value, low, high)| !(low..=high).contains(&value)) {
             None => Ok(()),
             Some((name, value, low, high)) => Err(ConfigError::Absurd(format!(

@@ -19,7 +19,7 @@ pub struct Stats {
     pub injected_bytes: u64,
     /// See `injected_bytes`.
     pub delivered_bytes: u64,
-    /// Packets lost by faults and sent again.
+    /// Packets lost, by full buffers or faults, and sent again.
     pub resent_packets: u64,
     /// The most bytes that ever waited for one output.
     pub peak_queue_bytes: u64,
@@ -86,7 +86,7 @@ impl Lp<'_> {
 
     /// Whether every buffer is empty and every credit is home or on its way, as it must be when nothing is left to happen.
     pub(crate) fn at_rest(&self) -> bool {
-        let (vcs, buffer) = (self.outs.vcs, self.fabric.config.switch.buffer);
+        let (vcs, buffer) = (self.outs.vcs, self.fabric.config.switch.credits());
         self.outs.list.iter().enumerate().all(|(o, out)| {
             (0..vcs).all(|vc| {
                 let back: u32 = out.returns.iter().filter(|r| usize::from(r.2) == vc).map(|r| r.1).sum();

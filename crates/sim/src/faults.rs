@@ -20,10 +20,9 @@
 
 use crate::Config;
 use crate::config::{ConfigError, texts};
-use crate::event::Event;
 use crate::fabric::{ENDPOINT, Fabric, Pace};
 use crate::lp::Lp;
-use crate::packet::{Head, Message, Packet};
+use crate::packet::Packet;
 use crate::slab::NONE;
 use crate::table::Table;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways, Wiring};
@@ -393,46 +392,12 @@ impl Lp<'_> {
             self.cut_off(packet.source, packet.target);
             return false;
         }
+        if self.now > health.last.saturating_add(PATIENCE * fabric.config.resend.ps()) {
+            self.cut_off(packet.source, packet.target);
+            return false;
+        }
         self.lose(id, *packet);
         false
-    }
-
-    /// A packet is lost here; its source will know in time.
-    fn lose(&mut self, id: u32, packet: Packet) {
-        let wait = self.fabric.config.resend.ps();
-        if self.health.as_ref().is_some_and(|h| self.now > h.last.saturating_add(PATIENCE * wait)) {
-            return self.cut_off(packet.source, packet.target);
-        }
-        self.give_up(id, &packet);
-        let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
-        let home = self.fabric.endpoints[packet.source as usize].lp;
-        if home == self.id {
-            self.take_back(self.now + wait, packet, head);
-        } else {
-            let time = self.now + wait.max(self.fabric.lookahead);
-            self.mail_to(home).returned.push((time, packet, head));
-        }
-    }
-
-    /// A packet that was lost elsewhere is to be sent again at a time.
-    pub(crate) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
-        packet.head = head.map_or(NONE, |h| self.heads.insert(h));
-        let id = self.packets.insert(packet);
-        self.queue.push(time, Event::Resend(id));
-    }
-
-    /// Sends a lost packet again: a message of one packet with the old number.
-    pub(crate) fn resend(&mut self, id: u32) {
-        let packet = self.packets[id];
-        self.packets.free(id);
-        let payload = packet.wire - self.fabric.config.nic.header;
-        // It was counted when it was sent for the first time.
-        self.totals.injected -= u64::from(payload);
-        self.totals.messages -= 1;
-        self.totals.resent += 1;
-        let message = Message::again(&packet, payload);
-        let message = self.messages.insert(message);
-        self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message, packet.class);
     }
 
     /// Whether an endpoint's own cable is cut.

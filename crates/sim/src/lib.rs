@@ -13,7 +13,7 @@
 //! Adding a topology, a routing or a congestion control is one new file and one line in [`topology::TOPOLOGIES`],
 //! [`routing::ROUTINGS`] or [`control::CONTROLS`].
 //!
-//! Not modelled: lossy links, the internal structure of switches, the memory system of nodes.
+//! Not modelled: bit errors of links, the internal structure of switches, the memory system of nodes.
 
 mod barrier;
 mod comm;
@@ -25,6 +25,7 @@ mod draw;
 mod event;
 mod fabric;
 mod faults;
+mod loss;
 mod lp;
 mod machine;
 mod matching;

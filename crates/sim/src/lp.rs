@@ -3,6 +3,7 @@
 //! A part (a logical process of the parallel simulation) is owned by one thread. What it does to other parts goes into its
 //! outbox and is handed over between windows of time. The modules `switch`, `nic` and `protocol` add their methods to it.
 
+use crate::config::Full;
 use crate::control::{Asks, By, Control, Flow};
 use crate::event::{Event, Queue};
 use crate::fabric::Fabric;
@@ -102,8 +103,11 @@ impl<'f> Lp<'f> {
         for (number, resolved) in fabric.faults.iter().enumerate() {
             queue.push(resolved.fault.at.ps(), Event::Fault(number as u32));
         }
-        // Messages of a pair may overtake each other by routing, round a fault, or in different classes.
-        let overtaking = !fabric.routing.in_order() || !fabric.faults.is_empty() || config.small > 0;
+        // Messages of a pair may overtake each other by routing, round a fault, by a loss, or in different classes.
+        let overtaking = !fabric.routing.in_order()
+            || !fabric.faults.is_empty()
+            || config.small > 0
+            || config.switch.full == Full::Drop;
         Lp {
             id,
             fabric,

@@ -10,7 +10,7 @@
 //!
 //! Not modelled: a crossbar's own limits. With virtual output queues an input may feed several outputs at once.
 
-use crate::config::Queueing;
+use crate::config::{Full, Queueing};
 use crate::control::{Flow, Seen, Spot};
 use crate::event::Event;
 use crate::fabric::{CONTROL_CLASS, ENDPOINT, Fabric, Pace, Part};
@@ -131,7 +131,7 @@ impl Outs {
             stalled_since: u64::MAX,
             counters: Counters::default(),
         };
-        let buffer = fabric.config.switch.buffer;
+        let buffer = fabric.config.switch.credits();
         let vcs = fabric.vcs;
         let fifos = if fabric.config.switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
         Outs {
@@ -315,6 +315,10 @@ impl Lp<'_> {
             if self.outs.channels[o as usize * self.outs.vcs + usize::from(vc)].credits >= packet.wire {
                 return self.transmit(o, id, packet);
             }
+        }
+        let room = u64::from(self.fabric.config.switch.buffer);
+        if self.fabric.config.switch.full == Full::Drop && self.outs.queued(o) + u64::from(packet.wire) > room {
+            return self.lose(id, packet);
         }
         let (_, before) = self.outs.enqueue(o, id, &packet, ports);
         if before != NONE {

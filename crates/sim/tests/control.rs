@@ -35,13 +35,14 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn every_control_but_none_acts() {
+fn every_control_of_lossless_networks_acts() {
     let queue = |control: &str| {
         let text = "nodes = 20\nranks_per_node = 1\n[topology]\nkind = \"chain\"\nswitches = 4\n";
         incast::run(&machine(&with(control, text)), roles()).summary(Time::from_us(500))[0]
     };
     let none = queue("none");
-    for entry in CONTROLS.iter().filter(|e| e.card.name != "none") {
+    // `aimd` waits for losses: see tests/loss.rs.
+    for entry in CONTROLS.iter().filter(|e| !["none", "aimd"].contains(&e.card.name)) {
         let us = queue(entry.card.name);
         assert!(us < none / 2.0, "{}: {us} us beside {none} without", entry.card.name);
     }

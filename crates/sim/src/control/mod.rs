@@ -19,6 +19,7 @@
 //! A notice of a switch goes by the side channel with a delay of its choice; a notice of a NIC usually as a small packet in
 //! the control class, so that it too meets traffic.
 
+mod aimd;
 mod dcqcn;
 mod ib;
 mod none;
@@ -122,6 +123,8 @@ pub trait Control {
     }
     /// A packet of a flow begins to leave its source.
     fn sent(&mut self, _now: Time, _flow: Flow, _bytes: u32, _asks: &mut Asks) {}
+    /// A packet of a flow was lost and is about to be sent again by its source.
+    fn lost(&mut self, _now: Time, _flow: Flow, _asks: &mut Asks) {}
     /// A timer that was asked for.
     fn timer(&mut self, _now: Time, _number: u32, _asks: &mut Asks) {}
 }
@@ -138,4 +141,4 @@ pub struct Entry {
 }
 
 /// All congestion controls, in the order of `list`.
-pub const CONTROLS: &[Entry] = &[none::OFF, ib::IB, dcqcn::DCQCN, slingshot::SLINGSHOT];
+pub const CONTROLS: &[Entry] = &[none::OFF, ib::IB, dcqcn::DCQCN, slingshot::SLINGSHOT, aimd::AIMD];

@@ -1,0 +1,55 @@
+//! Lost packets: those that find a full buffer in a network without credits, and those that a fault has stranded.
+//!
+//! With `switch.full = "drop"` a switch has no credits to wait for: a packet that does not fit into the buffer of its output
+//! any more is dropped (tail drop), as in Ethernet without pauses. Its NIC sends it again when a timeout is over,
+//! `protocol.resend` after the drop. The control `aimd` makes sources slow down then, as TCP does.
+//!
+//! Not modelled: fast retransmission by duplicate acknowledgements, growing timeouts, go-back-n. Only what was lost is sent
+//! again.
+
+use crate::control::Flow;
+use crate::event::Event;
+use crate::fabric::CONTROL_CLASS;
+use crate::lp::Lp;
+use crate::packet::{Head, Message, Packet};
+use crate::slab::NONE;
+
+impl Lp<'_> {
+    /// A packet is lost here; its source will know in time.
+    pub(crate) fn lose(&mut self, id: u32, packet: Packet) {
+        let wait = self.fabric.config.resend.ps();
+        self.give_up(id, &packet);
+        let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
+        let home = self.fabric.endpoints[packet.source as usize].lp;
+        if home == self.id {
+            self.take_back(self.now + wait, packet, head);
+        } else {
+            let time = self.now + wait.max(self.fabric.lookahead);
+            self.mail_to(home).returned.push((time, packet, head));
+        }
+    }
+
+    /// A packet that was lost elsewhere is to be sent again at a time.
+    pub(crate) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
+        packet.head = head.map_or(NONE, |h| self.heads.insert(h));
+        let id = self.packets.insert(packet);
+        self.queue.push(time, Event::Resend(id));
+    }
+
+    /// Sends a lost packet again: a message of one packet with the old number.
+    pub(crate) fn resend(&mut self, id: u32) {
+        let packet = self.packets[id];
+        self.packets.free(id);
+        if packet.class != CONTROL_CLASS {
+            let flow = Flow { from: packet.source, to: packet.target };
+            self.controlled(|c, now, _, asks| c.lost(now, flow, asks));
+        }
+        let payload = packet.wire - self.fabric.config.nic.header;
+        // It was counted when it was sent for the first time.
+        self.totals.injected -= u64::from(payload);
+        self.totals.messages -= 1;
+        self.totals.resent += 1;
+        let message = self.messages.insert(Message::again(&packet, payload));
+        self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message, packet.class);
+    }
+}
