@@ -15,9 +15,13 @@ use tailback_sim::{Config, Machine};
 const DEFAULT: &str =
     "nodes = 64\nranks_per_node = 1\n[topology]\nkind = \"fat-tree\"\nradix = 16\n[routing]\nkind = \"adaptive\"\n";
 
+/// No parameter of a control: small messages travel in a class of their own.
+const SMALL: &str = "small=1024";
+
 /// Controls with the parameters that are not defaults.
 const CASES: &[(&str, &str)] = &[
     ("none", ""),
+    ("none", SMALL),
     ("infiniband", ""),
     ("infiniband", "marking_rate=10"),
     ("dcqcn", "preset=ns3-rdma"),
@@ -37,7 +41,8 @@ fn main() {
     println!("control                        after       mean   median      99 %  x mean  x 99 %  goodput  samples");
     for (name, given) in CASES {
         let mut config = config.clone();
-        let pairs = given.split_whitespace().filter_map(|p| p.split_once('='));
+        config.small = if *given == SMALL { 1024 } else { 0 };
+        let pairs = given.split_whitespace().filter(|&p| p != SMALL).filter_map(|p| p.split_once('='));
         config.control = (name.to_string(), pairs.map(|(k, v)| (k.to_string(), v.to_string())).collect());
         let machine = Machine::new(config).unwrap_or_else(|e| panic!("{e}"));
         let outcome = run(&machine, Roles { bytes: 64 << 10, duration, ..roles });
