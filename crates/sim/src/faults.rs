@@ -421,3 +421,51 @@ impl Config {
         self.faults.iter().enumerate().map(|(i, f)| (format!("fault.{i}"), f.to_string())).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<Fault> {
+        Config::from_toml(text).unwrap().faults
+    }
+
+    #[test]
+    fn faults_are_read_in_the_order_of_time() {
+        let text = "[[fault]]\nat = \"5ms\"\nlink = \"0-8\"\nrate = \"1GB/s\"\n[[fault]]\nat = \"1ms\"\nswitch = 9\n\
+                    [[fault]]\nat = \"7ms\"\nlink = \"switch 3 port 2\"\n[[fault]]\nat = \"9ms\"\nlink = \"endpoint 12\"\n";
+        let faults = faults(text);
+        let places: Vec<Place> = faults.iter().map(|f| f.place).collect();
+        assert_eq!(places, [Place::Switch(9), Place::Between(0, 8), Place::Port(3, 2), Place::Endpoint(12)]);
+        assert_eq!(faults[1].rate, Some(Rate::from_bytes_per_s(1e9)));
+        assert_eq!(faults[2].to_string(), "link of switch 3 port 2 cut at 7.00ms");
+    }
+
+    #[test]
+    fn both_directions_of_a_cable_are_found() {
+        let chain = "nodes = 4\n[topology]\nkind = \"chain\"\nswitches = 2\n[[fault]]\nlink = \"1-0\"\n";
+        let fabric = Fabric::new(&Config::from_toml(chain).unwrap()).unwrap();
+        let links = &fabric.faults[0].links;
+        assert_eq!(links.len(), 2);
+        for &link in links {
+            assert_eq!(reverse(&fabric, reverse(&fabric, link)), link);
+        }
+    }
+
+    #[test]
+    fn ways_that_lead_into_a_cut_are_not_offered() {
+        // Leaves 0 to 3, spines above them; the cable from one spine down to leaf 3 is cut.
+        let tree = "nodes = 16\n[topology]\nkind = \"fat-tree\"\nradix = 8\n[[fault]]\nlink = \"3-5\"\n";
+        let fabric = Fabric::new(&Config::from_toml(tree).unwrap()).unwrap();
+        let mut lp = Lp::new(0, &fabric);
+        let to = Target { switch: 3, endpoint: 12 };
+        let ports = |lp: &Lp<'_>| {
+            let mut ways = Ways::default();
+            Survivors { fabric: &fabric, health: lp.health.as_ref().unwrap() }.ways(0, to, &mut ways);
+            ways.ports.len()
+        };
+        assert_eq!(ports(&lp), 4);
+        lp.strike(0, false);
+        assert_eq!(ports(&lp), 3, "leaf 0 does not go up by that spine for leaf 3");
+    }
+}
