@@ -13,7 +13,7 @@
 
 use crate::memory::Raw;
 use crate::threads::{Pool, part};
-use crate::turn::{multiply, turn};
+use crate::turn::{Memory, Rows, multiply, turn};
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
@@ -99,10 +99,17 @@ impl Roots {
     /// Multiplies element k of `column` by the (k times `index`)-th power.
     pub fn twist(&self, index: usize, column: &mut [Complex]) {
         let index = index % self.n;
-        let power = |k: usize| self.at((index as u128 * k as u128 % self.n as u128) as usize);
-        let group: [Complex; GROUP] = std::array::from_fn(power);
-        for (u, chunk) in column.chunks_mut(GROUP).enumerate() {
-            multiply(chunk, &group, power(u * GROUP));
+        // Exponents are added up modulo n: a division for each would cost more than the transform.
+        let step = |q: usize, by: usize| if q >= self.n - by { q - (self.n - by) } else { q + by };
+        let (mut group, mut q) = ([Complex::default(); GROUP], 0);
+        for root in &mut group {
+            *root = self.at(q);
+            q = step(q, index);
+        }
+        let (leap, mut q) = (q, 0);
+        for chunk in column.chunks_mut(GROUP) {
+            multiply(chunk, &group, self.at(q));
+            q = step(q, leap);
         }
     }
 }
@@ -207,7 +214,7 @@ impl Batch {
                     }
                 }
                 // SAFETY: as above.
-                unsafe { work.scatter(base.get().add(j0), stride, count) };
+                unsafe { work.scatter(base.get().add(j0), stride, count, Memory::Cached) };
             }
         });
     }
@@ -236,7 +243,7 @@ impl Batch {
                     work.transform(self, r);
                 }
                 // SAFETY: the columns r0..r0 + n are inside `out` and this thread's own.
-                unsafe { work.scatter(target.get().add(r0), stride, n) };
+                unsafe { work.scatter(target.get().add(r0), stride, n, Memory::WriteOnce) };
             }
         });
     }
@@ -275,17 +282,23 @@ impl Work {
     unsafe fn gather(&mut self, from: *const Complex, stride: usize, count: usize) {
         assert!(count <= BATCH);
         // SAFETY: the caller's promise; the rows of the buffer are this long and so many.
-        unsafe { turn(from, stride, self.rows.as_mut_ptr(), self.len + PAD, self.len, count) };
+        unsafe {
+            let rows = Rows { at: self.rows.as_mut_ptr(), stride: self.len + PAD };
+            turn(Rows { at: from, stride }, rows, self.len, count, Memory::FetchNext);
+        }
     }
 
     /// Copies `count` rows into columns that start at `to`, `stride` elements a row.
     ///
     /// # Safety
     /// `len` rows of `count` elements may be written.
-    unsafe fn scatter(&self, to: *mut Complex, stride: usize, count: usize) {
+    unsafe fn scatter(&self, to: *mut Complex, stride: usize, count: usize, memory: Memory) {
         assert!(count <= BATCH);
         // SAFETY: the caller's promise; the rows of the buffer are this long and so many.
-        unsafe { turn(self.rows.as_ptr(), self.len + PAD, to, stride, count, self.len) };
+        unsafe {
+            let rows = Rows { at: self.rows.as_ptr(), stride: self.len + PAD };
+            turn(rows, Rows { at: to, stride }, count, self.len, memory);
+        }
     }
 }
 

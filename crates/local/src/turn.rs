@@ -3,49 +3,63 @@
 use crate::fft::Complex;
 use crate::simd::{Level, level, multiversion};
 
-/// Writes the `rows x cols` matrix at `from` (row after row, `from_stride` elements a row) as its transpose to `to`.
+/// How the memory around a turn is treated. Only speed depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// The elements right of the block will be turned next: they are asked for meanwhile. No processor guesses that, since the
+    /// rows are pages apart.
+    FetchNext,
+    /// The target is in the caches.
+    Cached,
+    /// The target is not needed soon: whole lines are written around the caches.
+    WriteOnce,
+}
+
+/// A matrix in memory: its first element, and the distance of its rows.
+#[derive(Clone, Copy)]
+pub struct Rows<P> {
+    /// Element (0, 0).
+    pub at: P,
+    /// Elements from row to row.
+    pub stride: usize,
+}
+
+/// Writes the `rows x cols` matrix `from` as its transpose to `to`.
 ///
 /// # Safety
 /// `rows` rows of `cols` elements may be read at `from` and `cols` rows of `rows` written at `to`; they do not overlap.
-pub unsafe fn turn(
-    from: *const Complex,
-    from_stride: usize,
-    to: *mut Complex,
-    to_stride: usize,
-    rows: usize,
-    cols: usize,
-) {
+pub unsafe fn turn(from: Rows<*const Complex>, to: Rows<*mut Complex>, rows: usize, cols: usize, memory: Memory) {
+    let (mut r4, mut c4) = (0, 0);
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512 {
-        let (r4, c4) = (rows / 4 * 4, cols / 4 * 4);
+        (r4, c4) = (rows / 4 * 4, cols / 4 * 4);
+        let lines = to.at.addr().is_multiple_of(64) && to.stride.is_multiple_of(4);
         // SAFETY: the level was found on this processor; whole blocks of four by four lie in both matrices.
-        unsafe { x86::turn(from, from_stride, to, to_stride, r4, c4) };
-        // SAFETY: what is left over lies in both matrices, by the caller's promise.
         unsafe {
-            single(from.add(c4), from_stride, to.add(c4 * to_stride), to_stride, r4, cols - c4);
-            single(from.wrapping_add(r4 * from_stride), from_stride, to.add(r4), to_stride, rows - r4, cols);
+            match memory {
+                Memory::WriteOnce if lines => x86::turn::<true, false>(from, to, r4, c4),
+                Memory::FetchNext => x86::turn::<false, true>(from, to, r4, c4),
+                _ => x86::turn::<false, false>(from, to, r4, c4),
+            }
         }
-        return;
     }
-    let _ = level() == Level::Portable;
-    // SAFETY: the caller's promise.
-    unsafe { single(from, from_stride, to, to_stride, rows, cols) };
+    let _ = (level(), Level::Portable, memory);
+    // SAFETY: what is left over lies in both matrices, by the caller's promise.
+    unsafe {
+        let right = Rows { at: from.at.wrapping_add(c4), ..from };
+        single(right, Rows { at: to.at.wrapping_add(c4 * to.stride), ..to }, r4, cols - c4);
+        let below = Rows { at: from.at.wrapping_add(r4 * from.stride), ..from };
+        single(below, Rows { at: to.at.wrapping_add(r4), ..to }, rows - r4, cols);
+    }
 }
 
 /// # Safety
 /// As for `turn`.
-unsafe fn single(
-    from: *const Complex,
-    from_stride: usize,
-    to: *mut Complex,
-    to_stride: usize,
-    rows: usize,
-    cols: usize,
-) {
+unsafe fn single(from: Rows<*const Complex>, to: Rows<*mut Complex>, rows: usize, cols: usize) {
     for r in 0..rows {
         for c in 0..cols {
             // SAFETY: the caller's promise.
-            unsafe { *to.add(c * to_stride + r) = *from.add(r * from_stride + c) };
+            unsafe { *to.at.add(c * to.stride + r) = *from.at.add(r * from.stride + c) };
         }
     }
 }
@@ -74,38 +88,72 @@ multiversion! {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Complex;
+    use super::{Complex, Rows};
     use std::arch::x86_64::*;
 
     /// # Safety
-    /// As for `super::turn`, with sizes that are multiples of four.
+    /// As for `super::turn`, with sizes that are multiples of four; to stream, the target's rows start on cache lines.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn turn(
-        from: *const Complex,
-        from_stride: usize,
-        to: *mut Complex,
-        to_stride: usize,
+    pub unsafe fn turn<const STREAM: bool, const FETCH: bool>(
+        from: Rows<*const Complex>,
+        to: Rows<*mut Complex>,
         rows: usize,
         cols: usize,
     ) {
-        for r in (0..rows).step_by(4) {
-            for c in (0..cols).step_by(4) {
-                // SAFETY: a block of four by four inside both matrices.
-                unsafe {
-                    let row = |i: usize| _mm512_loadu_pd(from.add((r + i) * from_stride + c).cast());
-                    let (a, b, d, e) = (row(0), row(1), row(2), row(3));
-                    let (ab, de) = (_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0x88>(d, e));
-                    let (xy, zw) = (_mm512_shuffle_f64x2::<0xdd>(a, b), _mm512_shuffle_f64x2::<0xdd>(d, e));
-                    let columns = [
-                        _mm512_shuffle_f64x2::<0x88>(ab, de),
-                        _mm512_shuffle_f64x2::<0x88>(xy, zw),
-                        _mm512_shuffle_f64x2::<0xdd>(ab, de),
-                        _mm512_shuffle_f64x2::<0xdd>(xy, zw),
-                    ];
-                    for (j, column) in columns.into_iter().enumerate() {
-                        _mm512_storeu_pd(to.add((c + j) * to_stride + r).cast(), column);
-                    }
+        // The long side is the outer loop, so that the short side's lines are taken together.
+        if rows >= cols {
+            for r in (0..rows).step_by(4) {
+                for c in (0..cols).step_by(4) {
+                    // SAFETY: a block of four by four inside both matrices.
+                    unsafe { block::<STREAM, FETCH>(from, to, r, c, cols) };
                 }
+            }
+        } else {
+            for c in (0..cols).step_by(4) {
+                for r in (0..rows).step_by(4) {
+                    // SAFETY: as above.
+                    unsafe { block::<STREAM, FETCH>(from, to, r, c, cols) };
+                }
+            }
+        }
+        if STREAM {
+            _mm_sfence();
+        }
+    }
+
+    /// # Safety
+    /// The block at (r, c) lies in both matrices.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn block<const STREAM: bool, const FETCH: bool>(
+        from: Rows<*const Complex>,
+        to: Rows<*mut Complex>,
+        r: usize,
+        c: usize,
+        width: usize,
+    ) {
+        let row = |i: usize| {
+            let at = from.at.wrapping_add((r + i) * from.stride + c);
+            if FETCH {
+                _mm_prefetch::<_MM_HINT_T1>(at.wrapping_add(width).cast());
+            }
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_loadu_pd(at.cast()) }
+        };
+        let (a, b, d, e) = (row(0), row(1), row(2), row(3));
+        let (ab, de) = (_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0x88>(d, e));
+        let (xy, zw) = (_mm512_shuffle_f64x2::<0xdd>(a, b), _mm512_shuffle_f64x2::<0xdd>(d, e));
+        let columns = [
+            _mm512_shuffle_f64x2::<0x88>(ab, de),
+            _mm512_shuffle_f64x2::<0x88>(xy, zw),
+            _mm512_shuffle_f64x2::<0xdd>(ab, de),
+            _mm512_shuffle_f64x2::<0xdd>(xy, zw),
+        ];
+        for (j, column) in columns.into_iter().enumerate() {
+            // SAFETY: the caller's promise; with STREAM every row starts on a line and r is a multiple of four, a line.
+            unsafe {
+                let at = to.at.add((c + j) * to.stride + r).cast();
+                if STREAM { _mm512_stream_pd(at, column) } else { _mm512_storeu_pd(at, column) }
             }
         }
     }
@@ -142,16 +190,21 @@ mod tests {
 
     #[test]
     fn every_element_is_turned_and_nothing_else() {
-        for (rows, cols) in [(0, 3), (1, 1), (4, 4), (5, 16), (9, 7), (16, 13)] {
+        for (rows, cols) in [(0, 3), (1, 1), (4, 4), (5, 16), (9, 7), (13, 16), (17, 13)] {
             let (fs, ts) = (cols + 2, rows + 3);
             let from = numbers(rows * fs);
-            let mut to = vec![Complex::new(-1.0, -1.0); cols * ts];
-            // SAFETY: both matrices fit with their strides.
-            unsafe { turn(from.as_ptr(), fs, to.as_mut_ptr(), ts, rows, cols) };
-            for c in 0..cols {
-                for r in 0..ts {
-                    let want = if r < rows { from[r * fs + c] } else { Complex::new(-1.0, -1.0) };
-                    assert_eq!(to[c * ts + r], want, "{rows} x {cols}");
+            for memory in [Memory::FetchNext, Memory::Cached, Memory::WriteOnce] {
+                let mut to = crate::Buffer::zeroed(cols * ts).unwrap();
+                to.fill(Complex::new(-1.0, -1.0));
+                let (source, target) =
+                    (Rows { at: from.as_ptr(), stride: fs }, Rows { at: to.as_mut_ptr(), stride: ts });
+                // SAFETY: both matrices fit with their strides.
+                unsafe { turn(source, target, rows, cols, memory) };
+                for c in 0..cols {
+                    for r in 0..ts {
+                        let want = if r < rows { from[r * fs + c] } else { Complex::new(-1.0, -1.0) };
+                        assert_eq!(to[c * ts + r], want, "{rows} x {cols}");
+                    }
                 }
             }
         }
