@@ -46,11 +46,14 @@ pub struct Description {
     /// Bisection over the injection rate of half of the endpoints; above 1 the cut has room to spare.
     pub bisection_share: f64,
     /// Injection over what the cables that leave the switches with endpoints carry: 2 means a 2:1 taper at the edge.
-    pub taper: f64,
+    /// `None` where every switch has endpoints.
+    pub taper: Option<f64>,
     /// Most cables between switches on a minimal way.
     pub diameter: u32,
-    /// Zero-load time of 8 bytes between ranks of two nodes: nearest and farthest pair, overheads included.
+    /// Zero-load time of 8 bytes between ranks of two nodes, overheads included: nearest pair, mean, farthest pair.
     pub nearest: Time,
+    /// See `nearest`.
+    pub mean: Time,
     /// See `nearest`.
     pub farthest: Time,
     /// Virtual channels of a port, all classes.
@@ -75,7 +78,7 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
     let fabric = Fabric::new(config)?;
     let endpoints = fabric.endpoints.len();
     let injection = config.nic.rate.bytes_per_s() * endpoints as f64;
-    let (nearest, farthest) = zero_load(&fabric);
+    let [nearest, mean, farthest] = zero_load(&fabric);
     let halves = halves(&fabric);
     let bisection = min_cut(&fabric, &halves);
     let half =
@@ -97,6 +100,7 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
         taper: taper(&fabric, &halves, injection),
         diameter: diameter(&fabric),
         nearest,
+        mean,
         farthest,
         channels: fabric.vcs,
         network_bytes: links * (BYTES_PER_LINK + BYTES_PER_CHANNEL * fabric.vcs as u64),
@@ -143,12 +147,12 @@ fn halves(fabric: &Fabric) -> Vec<Half> {
     halves
 }
 
-fn taper(fabric: &Fabric, halves: &[Half], injection: f64) -> f64 {
+fn taper(fabric: &Fabric, halves: &[Half], injection: f64) -> Option<f64> {
     let out = |l: &&crate::fabric::Link| {
         l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0 && halves[l.from as usize] != Half::Neither
     };
     let up: f64 = fabric.links.iter().filter(out).map(|l| l.rate).sum();
-    if up > 0.0 { injection / up } else { 0.0 }
+    (up > 0.0 && halves.contains(&Half::Neither)).then(|| injection / up)
 }
 
 fn diameter(fabric: &Fabric) -> u32 {
@@ -159,22 +163,23 @@ fn diameter(fabric: &Fabric) -> u32 {
     ends.iter().step_by(step).map(|&from| far(from)).max().unwrap_or(0)
 }
 
-/// The least and the greatest zero-load time between NICs of different nodes.
-fn zero_load(fabric: &Fabric) -> (Time, Time) {
+/// The least, the mean and the greatest zero-load time between NICs of different nodes.
+fn zero_load(fabric: &Fabric) -> [Time; 3] {
     let (n, nics) = (fabric.endpoints.len(), fabric.config.nic.per_node);
     let host = fabric.config.host.send_overhead + fabric.config.host.recv_overhead;
-    let (mut least, mut most) = (u64::MAX, 0);
+    let (mut least, mut most, mut sum, mut pairs) = (u64::MAX, 0, 0, 0);
     for from in (0..n).step_by(n.div_ceil(SAMPLED / 4).max(1)) {
         for to in (0..n).filter(|to| to / nics != from / nics) {
             let time = fabric.wire_time(from as Endpoint, to as Endpoint, 8);
             (least, most) = (least.min(time), most.max(time));
+            (sum, pairs) = (sum + time, pairs + 1);
         }
     }
     if most == 0 {
         let local = host + fabric.config.host.local_latency;
-        return (local, local);
+        return [local; 3];
     }
-    (host + Time::from_ps(least), host + Time::from_ps(most))
+    [least, sum / pairs, most].map(|ps| host + Time::from_ps(ps))
 }
 
 /// The minimum cut between the two halves (Ford and Fulkerson's theorem; Dinic's algorithm), in bytes per second one way.
@@ -283,8 +288,12 @@ impl fmt::Display for Description {
         writeln!(f, "network      {topology}, {routing} routing, congestion control {control}")?;
         writeln!(f, "switches     {}, up to {} ports, {} virtual channels", self.switches, self.radix, self.channels)?;
         for c in &self.cables {
-            let share = c.per_injection;
-            writeln!(f, "cables       {:<6} {:>7} x {:<10} {share:.3} of injection", c.kind, c.count, rate(c.rate))?;
+            write!(f, "cables       {:<6} {:>7} x {}", c.kind, c.count, rate(c.rate))?;
+            // Each direction of a global cable leaves one group: the ratio by which dragonflies are compared.
+            match c.kind {
+                "global" | "blue" => writeln!(f, ", {:.2} of injection", c.per_injection)?,
+                _ => writeln!(f)?,
+            }
         }
         writeln!(f, "injection    {} in all", rate(self.injection))?;
         let share = self.bisection_share * 100.0;
@@ -292,11 +301,15 @@ impl fmt::Display for Description {
             0.0 => writeln!(f, "bisection    none: all nodes are on one switch")?,
             _ => writeln!(f, "bisection    {} one way, {share:.0} % of half the injection", rate(self.bisection))?,
         }
-        if self.taper > 0.0 {
-            writeln!(f, "taper        {:.2} : 1 injected to leaving an edge switch", self.taper)?;
+        if let Some(taper) = self.taper {
+            writeln!(f, "taper        {taper:.2} : 1, injected to leaving an edge switch")?;
         }
         writeln!(f, "diameter     {} cables between switches", self.diameter)?;
-        writeln!(f, "zero load    8 bytes in {} (nearest) to {} (farthest)", self.nearest, self.farthest)?;
+        writeln!(
+            f,
+            "zero load    8 bytes in {} (nearest) to {} (farthest), mean {}",
+            self.nearest, self.farthest, self.mean
+        )?;
         let (network, ranks) = (show_bytes(self.network_bytes), show_bytes(self.rank_bytes));
         write!(f, "memory       about {network} for the network and {ranks} for the ranks")
     }
@@ -314,10 +327,10 @@ mod tests {
     fn a_full_and_a_tapered_tree() {
         // Radix 16: 8 down and 8 up, 8 leaves: 32 cables cross the middle.
         let d = of("nodes = 64\n[topology]\nkind = \"fat-tree\"\nradix = 16\n");
-        assert_eq!((d.switches, d.diameter, d.bisection_share, d.taper), (16, 2, 1.0, 1.0));
+        assert_eq!((d.switches, d.diameter, d.bisection_share, d.taper), (16, 2, 1.0, Some(1.0)));
         assert_eq!(d.bisection.bytes_per_s(), 32.0 * 12.5e9);
         let d = of("nodes = 48\n[topology]\nkind = \"fat-tree\"\ndown = 6\ntaper = 2\nradix = 9\n");
-        assert_eq!((d.bisection_share, d.taper), (0.5, 2.0));
+        assert_eq!((d.bisection_share, d.taper), (0.5, Some(2.0)));
         assert_eq!(d.cables.iter().map(|c| (c.kind, c.count)).collect::<Vec<_>>(), [("edge", 48), ("up", 24)]);
     }
 

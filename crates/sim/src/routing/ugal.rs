@@ -19,7 +19,7 @@ pub const UGAL: Entry = Entry {
         params: &[
             Param { name: "minimal", about: "minimal ways to look at", kind: Kind::Count, default: "2" },
             Param { name: "detours", about: "detours to look at", kind: Kind::Count, default: "2" },
-            Param { name: "bias", about: "bytes by which a detour must be better", kind: Kind::Size, default: "8KiB" },
+            Param { name: "bias", about: "bytes by which a detour must be better", kind: Kind::Size, default: "32KiB" },
             Param {
                 name: "progressive",
                 about: "whether a packet may be turned away after its first switch",

@@ -1,0 +1,90 @@
+//! The machines that come with the program: each can be built, described and drawn, and is what its source says it is.
+
+mod common;
+
+use comm::Comm;
+use common::{recv, run, send};
+use spec::{Rng, permutation};
+use std::sync::Mutex;
+use tailback_sim::{BUILTIN, Config, Description, Machine, builtin, describe, draw};
+
+fn of(name: &str) -> Description {
+    describe(&Config::from_toml(builtin(name).expect(name)).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn every_machine_is_described_and_drawn() {
+    for (name, text) in BUILTIN {
+        let config = Config::from_toml(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let d = of(name);
+        println!("{name}\n{d}\n");
+        assert!(d.switches > 0 && d.nearest <= d.mean && d.mean <= d.farthest, "{name}: {d}");
+        assert!(draw(&config).unwrap().contains("<rect"), "{name}");
+    }
+}
+
+/// The mean latency of GPCNeT's random ring on an idle machine with one rank per node: a step is an exchange of 8 bytes with
+/// both neighbours and counts as two.
+fn ring_latency_us(name: &str) -> f64 {
+    const STEPS: u64 = 5;
+    let config = Config { ranks_per_node: 1, ..Config::from_toml(builtin(name).expect(name)).unwrap() };
+    let order = permutation(&mut Rng::new(1, "ring", 0), config.nodes);
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &rank)| place[rank as usize] = i);
+    let (n, sum) = (order.len(), Mutex::new(0.0));
+    let body = |comm: &dyn Comm| {
+        let at = place[comm.rank()];
+        let (left, right) = (order[(at + n - 1) % n] as usize, order[(at + 1) % n] as usize);
+        for _ in 0..STEPS {
+            comm.exchange(&mut [recv(left, 1, 8), recv(right, 2, 8), send(left, 2, 8), send(right, 1, 8)]);
+        }
+        *sum.lock().unwrap() += comm.now().us() / (2 * STEPS) as f64;
+    };
+    run(&Machine::new(config).unwrap(), body);
+    sum.into_inner().unwrap() / n as f64
+}
+
+/// Isolated latency of 8 bytes, GPCNeT Table 2: what the host overheads are set by.
+#[test]
+fn isolated_latency_is_table_2() {
+    let table = [
+        ("crystal", 1.8),
+        ("osprey", 1.1),
+        ("edison", 3.0),
+        ("theta", 11.1),
+        ("summit", 2.8),
+        ("sierra", 3.0),
+        ("malbec", 1.8),
+    ];
+    let found: Vec<_> = table.iter().map(|&(name, us)| (name, us, ring_latency_us(name))).collect();
+    assert!(found.iter().all(|(_, us, it)| (it / us - 1.0).abs() < 0.03), "published and simulated: {found:?}");
+}
+
+/// GPCNeT Table 1: global cables over injection, or bisection of the trees.
+#[test]
+fn ratios_are_those_of_table_1() {
+    let ratio = |name: &str, nodes: usize| {
+        let config = Config { nodes, ..Config::from_toml(builtin(name).expect(name)).unwrap() };
+        let d = describe(&config).unwrap();
+        d.cables.iter().find(|c| c.kind == "blue" || c.kind == "global").expect("global cables").per_injection
+    };
+    // Theta's and Crystal's figures are those of full groups.
+    for (name, nodes, share) in
+        [("edison", 5575, 0.50), ("theta", 4608, 0.55), ("crystal", 768, 1.0), ("malbec", 485, 0.50)]
+    {
+        assert!((ratio(name, nodes) - share).abs() < 0.01, "{name}: {}", ratio(name, nodes));
+    }
+    for (name, share) in [("osprey", 1.0), ("summit", 1.0), ("sierra", 0.5)] {
+        let d = of(name);
+        assert!((d.bisection_share - share).abs() < 0.13, "{name}: {}", d.bisection_share);
+    }
+}
+
+/// The paper's sizes can be changed: fewer nodes fit in every machine.
+#[test]
+fn fewer_nodes_fit() {
+    for (name, text) in BUILTIN {
+        let config = Config { nodes: 16, ..Config::from_toml(text).unwrap() };
+        describe(&config).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}
