@@ -182,6 +182,22 @@ mod tests {
     }
 
     #[test]
+    fn norms_equal_those_the_original_prints() {
+        // HPCC 1.5.0, one rank, N = 500: HPL_Anorm1, HPL_AnormI and HPL_BnormI of its summary, six digits.
+        let n = 500;
+        let mut data = vec![0.0; n * (n + 1)];
+        Source::hpl(n as u64, 100).fill(0, 0, MatMut::new(&mut data, n, n + 1, n));
+        let (a, b) = data.split_at(n * n);
+        let column = |j: usize| a[j * n..(j + 1) * n].iter().map(|x| x.abs()).sum::<f64>();
+        let row = |i: usize| a.iter().skip(i).step_by(n).map(|x| x.abs()).sum::<f64>();
+        let one = (0..n).map(column).fold(0.0, f64::max);
+        let infinity = (0..n).map(row).fold(0.0, f64::max);
+        let right = b.iter().map(|x| x.abs()).fold(0.0, f64::max);
+        assert!((one - 134.8).abs() < 5e-4 && (infinity - 136.012).abs() < 5e-4, "{one} {infinity}");
+        assert!((right - 0.49989).abs() < 5e-7, "{right}");
+    }
+
+    #[test]
     fn far_offsets_equal_two_independent_ways() {
         // The closed form of k steps by a geometric sum modulo 2^64, computed with division-free 128-bit halving.
         fn geometric(k: u64) -> (u64, u64) {
