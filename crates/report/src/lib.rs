@@ -4,8 +4,11 @@
 //! communicates or reads a clock, so any record can be reported again at any time.
 
 pub mod formats;
+pub mod merits;
+pub mod svg;
 pub mod table;
 pub mod view;
 
 pub use formats::{FORMATS, Format, format};
+pub use merits::{Merit, merits};
 pub use view::{Outcome, View};

@@ -1,7 +1,7 @@
 //! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
 
 use crate::table::{Table, digits, known};
-use crate::view::{Canary, Known, View, mean, quantile};
+use crate::view::{Known, View, mean, quantile};
 use record::{JobRecord, Role};
 use std::fmt::Write;
 
@@ -14,6 +14,8 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
         impacts(&mut out, view);
         drain(&mut out, view);
         congestors(&mut out, view);
+    } else if view.record.plan.suite == "congest" {
+        load(&mut out, view);
     } else {
         measured(&mut out, view);
     }
@@ -130,16 +132,41 @@ fn congestors(out: &mut String, view: &View<'_>) {
     table.write(out);
 }
 
+/// Congestors without a canary.
+fn load(out: &mut String, view: &View<'_>) {
+    let mut table = Table::new(&["Congestor", "nodes", "seconds", "GB/s in all"]);
+    for job in view.record.phases.iter().flat_map(|p| &p.jobs) {
+        let rate = job.bytes as f64 / job.elapsed_s.max(f64::MIN_POSITIVE) * 1e-9;
+        let nodes = view.nodes_of(&job.name).unwrap_or(0).to_string();
+        table.row([job.name.clone(), nodes, digits(job.elapsed_s), digits(rate)]);
+    }
+    table.write(out);
+}
+
+/// Repeated tests are told apart by their phase.
+fn test_name(phase: &str, job: &JobRecord) -> String {
+    if phase.strip_prefix("isolated/") == Some(&job.name) { job.name.clone() } else { phase.to_string() }
+}
+
 fn measured(out: &mut String, view: &View<'_>) {
     let mut table = Table::new(&["Test", "Unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
     for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured) {
+        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured && j.kernel != "pause") {
             let (scale, unit) = job.metric.shown();
             let at = |q| known(quantile(job, q), scale);
             let worst = digits(job.summary.worst * scale);
             let samples = job.summary.samples.to_string();
             let [average, tail] = cells(job);
-            table.row([job.name.clone(), unit.to_string(), average, at(0.5), tail, at(0.999), worst, samples]);
+            table.row([
+                test_name(&phase.name, job),
+                unit.to_string(),
+                average,
+                at(0.5),
+                tail,
+                at(0.999),
+                worst,
+                samples,
+            ]);
         }
     }
     table.write(out);
@@ -147,36 +174,7 @@ fn measured(out: &mut String, view: &View<'_>) {
 
 /// `FOM name value unit`, one per line: stable names, plain numbers.
 fn merits(out: &mut String, view: &View<'_>) {
-    let mut line = |name: String, value: f64, unit: &str| {
-        if value.is_finite() {
-            let _ = writeln!(out, "FOM {name} {value:.6} {unit}");
-        }
-    };
-    let suite = &view.record.plan.suite;
-    for canary in &view.canaries {
-        let Canary { name, isolated, loaded, .. } = canary;
-        for (phase, job) in [("isolated", Some(*isolated)), ("loaded", *loaded)] {
-            let Some(job) = job.filter(|j| j.summary.samples > 0) else { continue };
-            let (scale, unit) = job.metric.shown();
-            line(format!("{suite}.{name}.{phase}.avg"), job.summary.mean * scale, unit);
-            for (label, q) in [("p99", 0.99), ("p99.9", 0.999)] {
-                line(format!("{suite}.{name}.{phase}.{label}"), quantile(job, q).value * scale, unit);
-            }
-        }
-        if let Some(impact) = canary.impact() {
-            line(format!("{suite}.{name}.impact"), impact.average.value, "x");
-            line(format!("{suite}.{name}.impact99"), impact.tail.value, "x");
-            line(format!("{suite}.{name}.impact99_over_avg"), impact.tail_over_average.value, "x");
-        }
-        if let (Some(drain), Some(job), record::Metric::Latency) = (view.drain(canary), loaded, isolated.metric) {
-            line(format!("{suite}.{name}.drain_time"), drain.seconds * 1e6, "usec");
-            line(format!("{suite}.{name}.drain_ratio99"), quantile(job, 0.99).value / drain.seconds, "x");
-        }
-        for (congestor, job) in &canary.by {
-            if let Some(impact) = canary.impact_of(job) {
-                line(format!("{suite}.{name}.by.{congestor}.impact"), impact.average.value, "x");
-                line(format!("{suite}.{name}.by.{congestor}.impact99"), impact.tail.value, "x");
-            }
-        }
+    for merit in crate::merits::merits(view) {
+        let _ = writeln!(out, "FOM {} {:.6} {}", merit.name, merit.known.value, merit.unit);
     }
 }

@@ -1,0 +1,177 @@
+//! The pen: elements with a class, coordinates with one decimal, text escaped.
+
+use std::fmt::Write;
+
+/// Where a text stands relative to its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Begins there.
+    Start,
+    /// Is centred there.
+    Middle,
+    /// Ends there.
+    End,
+}
+
+/// A picture under construction.
+pub struct Svg {
+    width: f64,
+    height: f64,
+    title: String,
+    about: String,
+    body: String,
+}
+
+/// Text that can stand in an element or in a quoted attribute, of SVG and of HTML. Characters that XML cannot hold go.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// One decimal is a tenth of a pixel; nothing that is not a number may reach a picture.
+fn coordinate(x: f64) -> String {
+    assert!(x.is_finite(), "a coordinate must be a number");
+    let text = format!("{x:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".into() } else { text.to_string() }
+}
+
+impl Svg {
+    /// An empty picture, with what it shows in a few words and in a sentence.
+    pub fn new(title: &str, about: &str, width: f64, height: f64) -> Svg {
+        Svg { width, height, title: title.into(), about: about.into(), body: String::new() }
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);
+        let _ = writeln!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
+    }
+
+    /// A line through points; closed, it is a shape.
+    pub fn path(&mut self, class: &str, points: &[(f64, f64)], closed: bool) {
+        let mut d = String::new();
+        let mut last = (String::new(), String::new());
+        for (i, &(x, y)) in points.iter().enumerate() {
+            let at = (coordinate(x), coordinate(y));
+            // Steps are half horizontal and half vertical: saying only what changes halves their size.
+            let _ = match i {
+                0 => write!(d, "M{} {}", at.0, at.1),
+                _ if at == last => continue,
+                _ if at.1 == last.1 => write!(d, "H{}", at.0),
+                _ if at.0 == last.0 => write!(d, "V{}", at.1),
+                _ => write!(d, "L{} {}", at.0, at.1),
+            };
+            last = at;
+        }
+        if closed {
+            d.push('Z');
+        }
+        let _ = writeln!(self.body, r#"<path class="{class}" d="{d}"/>"#);
+    }
+
+    /// A rectangle, more or less opaque.
+    pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), opacity: f64) {
+        let [x, y, w, h] = [x, y, width, height].map(coordinate);
+        let _ = writeln!(
+            self.body,
+            r#"<rect class="{class}" x="{x}" y="{y}" width="{w}" height="{h}" opacity="{opacity:.2}"/>"#
+        );
+    }
+
+    /// A dot that tells its value when pointed at.
+    pub fn dot(&mut self, class: &str, (x, y): (f64, f64), tip: &str) {
+        let [x, y] = [x, y].map(coordinate);
+        let _ = writeln!(
+            self.body,
+            r#"<circle class="dot {class}" cx="{x}" cy="{y}" r="3.5"><title>{}</title></circle>"#,
+            escape(tip)
+        );
+    }
+
+    /// A text.
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let [x, y] = [x, y].map(coordinate);
+        let _ = writeln!(
+            self.body,
+            r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{}</text>"#,
+            escape(text)
+        );
+    }
+
+    /// A text that reads upwards.
+    pub fn text_up(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
+        let [x, y] = [x, y].map(coordinate);
+        let _ = writeln!(
+            self.body,
+            r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{}</text>"#,
+            escape(text)
+        );
+    }
+
+    /// The names of the lines, side by side from the left: class and name.
+    pub fn legend(&mut self, (x, y): (f64, f64), entries: &[(&str, &str)]) {
+        let mut x = x;
+        for (class, name) in entries {
+            self.rect(&format!("area {class}"), (x, y - 8.0), (10.0, 8.0), 1.0);
+            self.text("", (x + 14.0, y), Anchor::Start, name);
+            x += 14.0 + super::rows::text_width(name) + 14.0;
+        }
+    }
+
+    /// The text of the picture. `id` must be unique on its page.
+    pub fn finish(self, id: &str) -> String {
+        let Svg { width, height, title, about, body } = self;
+        let (w, h) = (coordinate(width), coordinate(height));
+        format!(
+            "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+             aria-labelledby=\"{id}-t {id}-d\">\n<title id=\"{id}-t\">{}</title>\n<desc id=\"{id}-d\">{}</desc>\n{body}</svg>\n",
+            escape(&title),
+            escape(&about)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_break_out() {
+        let mut svg = Svg::new("<b>", "a & \"b\"", 10.0, 10.0);
+        svg.text("", (1.0, 2.0), Anchor::End, "</text><script>\u{7}");
+        svg.dot("s0", (1.0, 1.0), "'<");
+        let text = svg.finish("x");
+        assert!(!text.contains("<script") && !text.contains("<b>") && !text.contains('\u{7}'), "{text}");
+        assert!(text.contains("&lt;/text&gt;") && text.contains("a &amp; &quot;b&quot;"));
+    }
+
+    #[test]
+    fn coordinates_are_short() {
+        assert_eq!([0.04, -0.04, 3.0, 2.25].map(coordinate), ["0", "0", "3", "2.2"]);
+    }
+
+    #[test]
+    fn paths_say_only_what_changes() {
+        let mut svg = Svg::new("", "", 1.0, 1.0);
+        svg.path("mark", &[(0.0, 0.0), (1.0, 0.0), (1.0, 2.0), (1.0, 2.0), (3.0, 3.0)], false);
+        assert!(svg.finish("x").contains("M0 0H1V2L3 3\""));
+    }
+}

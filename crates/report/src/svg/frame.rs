@@ -1,0 +1,138 @@
+//! A frame with two axes, and what is drawn in it: steps, lines, dots with error bars, rules.
+
+use super::draw::{Anchor, Svg};
+use super::scale::{Scale, Tick};
+use super::{WIDTH, rows::text_width};
+
+/// A picture with axes.
+pub struct Frame {
+    /// The picture; more may be drawn on it.
+    pub svg: Svg,
+    /// Where values of the horizontal axis lie.
+    pub x: Scale,
+    /// Where values of the vertical axis lie.
+    pub y: Scale,
+}
+
+/// An axis: its values and what they are.
+pub struct Axis<'a> {
+    /// The values.
+    pub scale: Scale,
+    /// Quantity and unit.
+    pub label: &'a str,
+    /// Whether values are shares, written in percent.
+    pub percent: bool,
+}
+
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 38.0;
+
+fn label(tick: &Tick, percent: bool) -> Option<String> {
+    let label = tick.label.clone()?;
+    Some(if percent { super::scale::short(tick.value * 100.0) + "%" } else { label })
+}
+
+impl Frame {
+    /// An empty frame, `height` high, with grid and labels.
+    pub fn new(title: &str, about: &str, height: f64, x: Axis<'_>, y: Axis<'_>) -> Frame {
+        let mut svg = Svg::new(title, about, WIDTH, height);
+        let (bottom, right) = (height - BOTTOM, WIDTH - RIGHT);
+        let (xs, ys) = (x.scale.over(LEFT, right), y.scale.over(bottom, TOP));
+        for tick in ys.ticks() {
+            let at = ys.at(tick.value);
+            svg.line(if tick.label.is_some() { "grid" } else { "minor" }, (LEFT, at), (right, at));
+            if let Some(text) = label(&tick, y.percent) {
+                svg.text("dim", (LEFT - 5.0, at + 4.0), Anchor::End, &text);
+            }
+        }
+        // Labels that would touch the one before are left out; the grid line stays.
+        let mut free = f64::NEG_INFINITY;
+        for tick in xs.ticks() {
+            let at = xs.at(tick.value);
+            svg.line(if tick.label.is_some() { "grid" } else { "minor" }, (at, TOP), (at, bottom));
+            if let Some(text) = label(&tick, x.percent) {
+                let half = text_width(&text) / 2.0;
+                if at - half > free {
+                    svg.text("dim", (at, bottom + 14.0), Anchor::Middle, &text);
+                    free = at + half + 4.0;
+                }
+            }
+        }
+        svg.line("axis", (LEFT, bottom), (right, bottom));
+        svg.text("", ((LEFT + right) / 2.0, height - 6.0), Anchor::Middle, x.label);
+        svg.text_up("", (12.0, (TOP + bottom) / 2.0), y.label);
+        Frame { svg, x: xs, y: ys }
+    }
+
+    /// A line through values.
+    pub fn line(&mut self, class: &str, points: &[(f64, f64)]) {
+        let places: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (self.x.at(x), self.y.at(y))).collect();
+        self.svg.path(&format!("mark {class}"), &places, false);
+    }
+
+    /// A histogram: for each bin its edges and its height. Bins must rise; gaps fall to the axis.
+    pub fn steps(&mut self, class: &str, bins: &[(f64, f64, f64)]) {
+        let floor = self.y.at(self.y.domain().0);
+        let mut points = Vec::new();
+        let mut end = None;
+        for &(low, high, y) in bins {
+            let (a, b, y) = (self.x.at(low), self.x.at(high), self.y.at(y));
+            if end.is_none_or(|e: f64| (e - a).abs() > 0.05) {
+                points.extend(end.map(|e| (e, floor)));
+                points.push((a, floor));
+            }
+            points.extend([(a, y), (b, y)]);
+            end = Some(b);
+        }
+        points.extend(end.map(|e| (e, floor)));
+        self.svg.path(&format!("area {class}"), &points, true);
+    }
+
+    /// A value with its interval, upright.
+    pub fn dot(&mut self, class: &str, (x, y): (f64, f64), interval: Option<(f64, f64)>, tip: &str) {
+        if let Some((low, high)) = interval {
+            let at = self.x.at(x);
+            self.svg.line(&format!("mark {class}"), (at, self.y.at(low)), (at, self.y.at(high)));
+        }
+        self.svg.dot(class, (self.x.at(x), self.y.at(y)), tip);
+    }
+
+    /// A dashed upright line at a value of the horizontal axis, named at its top.
+    pub fn rule(&mut self, class: &str, x: f64, name: &str, row: usize) {
+        let (at, (low, high)) = (self.x.at(x), self.y.domain());
+        let top = self.y.at(high) + 11.0 * row as f64;
+        self.svg.line(&format!("rule {class}"), (at, self.y.at(low)), (at, top));
+        let end = at + 3.0 + text_width(name) > WIDTH - 4.0;
+        let (shift, anchor) = if end { (-3.0, Anchor::End) } else { (3.0, Anchor::Start) };
+        self.svg.text("dim", (at + shift, top + 9.0), anchor, name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame() -> Frame {
+        let axis = |scale, label| Axis { scale, label, percent: false };
+        Frame::new("t", "d", 200.0, axis(Scale::log(1.0, 100.0), "x"), axis(Scale::linear(0.0, 10.0), "y"))
+    }
+
+    #[test]
+    fn gaps_between_bins_fall_to_the_axis() {
+        let mut frame = frame();
+        let floor = format!("V{}", frame.y.at(0.0));
+        frame.steps("s0", &[(1.0, 2.0, 5.0), (2.0, 3.0, 6.0), (10.0, 20.0, 5.0)]);
+        let text = frame.svg.finish("x");
+        let path = text.lines().find(|l| l.starts_with("<path")).unwrap();
+        assert_eq!(path.matches(&floor).count(), 2, "{path}");
+    }
+
+    #[test]
+    fn rules_near_the_right_edge_are_named_on_their_left() {
+        let mut frame = frame();
+        frame.rule("s0", 100.0, "a rather long name", 0);
+        assert!(frame.svg.finish("x").contains("text-anchor=\"end\">a rather"));
+    }
+}
