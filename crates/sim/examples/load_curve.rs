@@ -13,8 +13,10 @@ use spec::Params;
 use tailback_sim::Config;
 use traffic::{Pattern, Traffic};
 
-const KIM: &str = "nodes = 1056\nthreads = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 8\nendpoints = 4\nglobal = 4\n";
-const LARGE: &str = "nodes = 5256\nthreads = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 12\nendpoints = 6\nglobal = 6\n";
+const KIM: &str =
+    "nodes = 1056\nthreads = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 8\nendpoints = 4\nglobal = 4\n";
+const LARGE: &str =
+    "nodes = 5256\nthreads = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 12\nendpoints = 6\nglobal = 6\n";
 const TREE: &str = "nodes = 324\nthreads = 1\n[topology]\nkind = \"fat-tree\"\nradix = 36\n";
 
 fn cpu_seconds() -> f64 {

@@ -124,5 +124,4 @@ pub struct Entry {
 }
 
 /// All routings, in the order of `list`.
-pub const ROUTINGS: &[Entry] =
-    &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];
+pub const ROUTINGS: &[Entry] = &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];

@@ -56,7 +56,7 @@ impl Routing for Random {
             per => {
                 let message = if per == Per::Message { trip.message } else { 0 };
                 let bits = hash([trip.source, trip.to.endpoint, message, u32::from(trip.hop.hops)]);
-                (u64::from(bits) * n as u64 >> 32) as usize
+                ((u64::from(bits) * n as u64) >> 32) as usize
             }
         };
         let port = at.ways.ports[i];
@@ -76,7 +76,7 @@ mod tests {
         let mut counts = [0; 18];
         for source in 0..100 {
             for to in 0..180 {
-                counts[(u64::from(hash([source, to, 0, 0])) * 18 >> 32) as usize] += 1;
+                counts[((u64::from(hash([source, to, 0, 0])) * 18) >> 32) as usize] += 1;
             }
         }
         assert!(counts.iter().all(|&c| (850..1150).contains(&c)), "{counts:?}");

@@ -97,7 +97,7 @@ pub(super) fn checked(name: &str, m: Measures) -> Result<Box<dyn Topology>, Stri
     if m.ports() > 4096 {
         return Err(format!("{name}: a switch would have {} ports; at most 4096 can be simulated", m.ports()));
     }
-    if let Some(c) = [m.row, m.column, m.global].iter().find(|c| !(c.rate.bytes_per_s() >= 1e6)) {
+    if let Some(c) = [m.row, m.column, m.global].iter().find(|c| c.rate.bytes_per_s() < 1e6) {
         return Err(format!("{name}: the rate of a {} cable, {}, is too low; at least 1MB/s", c.kind, c.rate));
     }
     Ok(Box::new(Groups::new(m)))

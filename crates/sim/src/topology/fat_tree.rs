@@ -140,7 +140,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     }
     let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
     let (edge, core) = (cable("rate", "latency", "up"), cable("core_rate", "core_latency", "core"));
-    if let Some(c) = [edge, core].iter().find(|c| !(c.rate.bytes_per_s() >= 1e6)) {
+    if let Some(c) = [edge, core].iter().find(|c| c.rate.bytes_per_s() < 1e6) {
         return Err(format!("fat-tree: the rate of the `{}` cables, {}, is too low; at least 1MB/s", c.kind, c.rate));
     }
     let mut tree = FatTree {

@@ -83,7 +83,7 @@ impl Grid {
         let rates: Result<Vec<Rate>, String> =
             texts.iter().map(|t| parse_rate(t).map_err(|e| format!("{name}: rate: {e}"))).collect();
         let rates = rates?;
-        if let Some(slow) = rates.iter().find(|r| !(r.bytes_per_s() >= 1e6)) {
+        if let Some(slow) = rates.iter().find(|r| r.bytes_per_s() < 1e6) {
             return Err(format!("{name}: rate={slow}: too low; at least 1MB/s"));
         }
         match rates.len() {
