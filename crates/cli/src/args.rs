@@ -13,6 +13,8 @@ tailback: measure, model and predict congestion in HPC networks
 
   tailback run gpcnet             canaries alone and under congestors; without MPI, on the built-in simulated network
   mpirun -n 64 tailback run gpcnet  the same on a real machine, under any MPI
+  tailback congest --time 5m      congestors only, for other jobs to run under
+  tailback app -- CMD             any command alone and under congestors
   tailback list                   suites, kernels, machines and formats
   tailback report RUN.json        show a recorded run again
   tailback doctor                 what this machine has and what is missing
@@ -27,7 +29,7 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), list(), report(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), list(), report(), doctor(), testbed(), generate()])
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -82,17 +84,32 @@ fn run() -> Command {
         .arg(plan)
         .args(run_options());
     for suite in SUITES {
-        let card = &suite.card;
-        let parameters = card.params.iter().map(|p| {
-            let help = format!("{} [default: {}]", p.about, p.default);
-            Arg::new(p.name).long(p.name).value_name("VALUE").help(help).help_heading("Parameters of the suite")
-        });
-        let after = format!("Described in: {}", card.source);
-        command = command.subcommand(
-            Command::new(card.name).about(card.about).args(parameters).args(run_options()).after_help(after),
-        );
+        command = command.subcommand(suite_command(suite, suite.card.name));
     }
     command
+}
+
+/// A suite as a command, with its parameters and the options of every run.
+fn suite_command(suite: &'static bench::Suite, name: &'static str) -> Command {
+    let card = &suite.card;
+    let parameters = card.params.iter().map(|p| {
+        let default = if p.default.is_empty() { String::new() } else { format!(" [default: {}]", p.default) };
+        let help = format!("{}{default}", p.about);
+        Arg::new(p.name).long(p.name).value_name("VALUE").help(help).help_heading("Parameters of the suite")
+    });
+    let after = format!("Described in: {}", card.source);
+    Command::new(name).about(card.about).args(parameters).args(run_options()).after_help(after)
+}
+
+/// `tailback congest`: short for `tailback run congest`.
+fn congest() -> Command {
+    suite_command(bench::suite("congest").expect("it is in the table"), "congest")
+}
+
+/// `tailback app -- CMD`: short for `tailback run app --command CMD`.
+fn app() -> Command {
+    let words = Arg::new("words").num_args(1..).last(true).value_name("CMD").help("What to run, with its arguments");
+    suite_command(bench::suite("app").expect("it is in the table"), "app").arg(words)
 }
 
 fn list() -> Command {

@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use record::{Plan, Role, RunRecord, Status};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ pub struct Watch {
     quiet: bool,
     /// Times of the plan are virtual and say nothing about the time left.
     simulated: bool,
+    asked_to_stop: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -28,7 +30,12 @@ struct State {
 impl Watch {
     /// Shows progress unless told to be quiet.
     pub fn new(quiet: bool, simulated: bool) -> Watch {
-        Watch { state: Arc::default(), quiet, simulated }
+        Watch { state: Arc::default(), quiet, simulated, asked_to_stop: Arc::default() }
+    }
+
+    /// Asks load without a measurement to end; whether it had been asked before.
+    pub fn ask_to_stop(&self) -> bool {
+        self.asked_to_stop.swap(true, Ordering::Relaxed)
     }
 
     /// Where to save.
@@ -106,6 +113,10 @@ impl Observer for Watch {
         });
         bar.set_position(index as u64);
         bar.set_message(format!("{name}{left}"));
+    }
+
+    fn asked_to_stop(&self) -> bool {
+        self.asked_to_stop.load(Ordering::Relaxed)
     }
 
     fn save(&self, record: &RunRecord) {

@@ -4,17 +4,28 @@ use crate::exit::Exit;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Calls `last_words` on the first such signal and ends the program with "incomplete", under MPI on all ranks.
-pub fn on_signal(last_words: impl Fn(&str) + Send + 'static) {
+/// Calls `last_words` on every such signal. Unless it answers that the run will end by itself, the program ends with
+/// "incomplete", under MPI on all ranks.
+pub fn on_signal(last_words: impl Fn(&str) -> Wait + Send + 'static) {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        for signal in signals.forever() {
             let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
             let reason = format!("stopped by {name}");
-            last_words(&reason);
-            end(&reason);
+            if last_words(&reason) == Wait::No {
+                end(&reason);
+            }
         }
     });
+}
+
+/// Whether a run ends by itself after a signal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// It has been asked to and will.
+    Yes,
+    /// It must be ended.
+    No,
 }
 
 /// Ends the program as incomplete, on all ranks if this is an MPI job.

@@ -9,6 +9,7 @@
 
 pub mod collectives;
 pub mod conformance;
+pub mod solo;
 
 use spec::{Time, Work};
 

@@ -2,8 +2,11 @@
 
 mod allreduce;
 mod alltoall;
+pub mod command;
+pub mod hpcc;
 mod incast;
 mod null;
+mod pause;
 mod ring;
 mod rma_ring;
 
@@ -24,6 +27,18 @@ pub const KERNELS: &[Kernel] = &[
     incast::PUT_INCAST,
     incast::GET_BCAST,
     incast::P2P_BCAST,
+    hpcc::hpl::HPL,
+    hpcc::ptrans::PTRANS,
+    hpcc::random_access::LOCAL,
+    hpcc::random_access::GLOBAL,
+    hpcc::fft::LOCAL,
+    hpcc::fft::GLOBAL,
+    hpcc::dgemm::DGEMM,
+    hpcc::stream::STREAM,
+    hpcc::latency::PING_PONG,
+    hpcc::ring::RINGS,
+    pause::PAUSE,
+    command::COMMAND,
     null::NULL,
 ];
 

@@ -1,9 +1,13 @@
 //! Suites: each turns arguments, layout and seed into a plan. To add one: a file here and a line in [`SUITES`].
 
+mod ambient;
+mod app;
+mod congest;
 mod gpcnet;
 mod harness;
 mod loops;
 mod network;
+mod roles;
 
 use record::{Layout, Plan};
 use spec::near::unknown;
@@ -49,7 +53,8 @@ pub enum SuiteError {
 }
 
 /// Every suite, in the order of `tailback list`.
-pub const SUITES: &[Suite] = &[gpcnet::GPCNET, network::NETWORK, harness::HARNESS];
+pub const SUITES: &[Suite] =
+    &[gpcnet::GPCNET, network::NETWORK, congest::CONGEST, ambient::AMBIENT, app::APP, harness::HARNESS];
 
 /// The suite of this name, or what to say when there is none.
 pub fn suite(name: &str) -> Result<&'static Suite, String> {

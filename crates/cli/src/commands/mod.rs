@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod app;
 pub mod doctor;
 pub mod generate;
 pub mod list;

@@ -1,5 +1,6 @@
 //! `tailback run`: a suite or a plan on a machine, to a record and a report.
 
+use super::app;
 use super::report::show;
 use crate::exit::{Exit, Fail};
 use crate::machine::Machine;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Above so many ranks a simulated machine moves lengths instead of data unless told otherwise.
-const CARRY_DATA_UP_TO: usize = 512;
+pub(super) const CARRY_DATA_UP_TO: usize = 512;
 
 /// What is asked for, read and checked before any rank starts.
 struct Wanted {
@@ -36,12 +37,16 @@ enum Source {
     Plan(Box<Plan>),
 }
 
-/// Runs it.
+/// Runs a suite or a plan, as `tailback run` is given it.
 pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let (suite, args) = match args.subcommand() {
-        Some((name, args)) => (Some(bench::suite(name).map_err(Fail::usage)?), args),
-        None => (None, args),
-    };
+    match args.subcommand() {
+        Some((name, args)) => run_suite(Some(bench::suite(name).map_err(Fail::usage)?), args),
+        None => run_suite(None, args),
+    }
+}
+
+/// Runs a suite with these arguments, or the plan that they name.
+pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Result<Exit> {
     let machine = Machine::choose(args)?;
     // Every rank reads the same arguments and would say the same; rank 0 speaks for all.
     let wanted = match Wanted::read(suite, args, machine.is_simulated()) {
@@ -52,12 +57,23 @@ pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
     let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
     let problem = Mutex::new(None);
     if !wanted.plan_only && machine.prints() {
-        let dir = prepare(&wanted)?;
+        let dir = prepare(wanted.name(), wanted.out.as_deref())?;
         watch.save_to(&dir.join("run.json"));
         eprintln!("tailback: writing {}", dir.join("run.json").display());
     }
     let last_words = watch.clone();
-    signals::on_signal(move |reason| last_words.give_up(reason));
+    let loads_only = wanted.name() == "congest";
+    signals::on_signal(move |reason| {
+        // Load without a measurement ends when it is asked to; everything else loses what it had not yet recorded.
+        if loads_only && !last_words.ask_to_stop() {
+            return signals::Wait::Yes;
+        }
+        last_words.give_up(reason);
+        signals::Wait::No
+    });
+    if !machine.is_simulated() {
+        app::install();
+    }
     let facts = Facts {
         command: command_line(),
         created: (!machine.is_simulated()).then(now),
@@ -97,24 +113,9 @@ fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
 /// The same on every rank: find the seat, make the plan, run it.
 fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watch: &Watch) -> anyhow::Result<()> {
     let seed = agree_on_seed(world, wanted.seed);
-    let unit = wanted.unit.as_deref();
     let mut facts = facts.clone();
-    let mut seat = Seat::find(world);
-    if unit == Some("rank") || (unit.is_none() && seat.layout.nodes == 1 && seat.layout.ranks > 1) {
-        if unit.is_none() {
-            facts
-                .warnings
-                .push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
-        }
-        seat = Seat::each_rank_a_node(world);
-    }
+    let seat = take_seat(world, wanted.unit.as_deref(), &mut facts);
     let layout = seat.layout;
-    if layout.min_ranks_per_node != layout.max_ranks_per_node {
-        facts.warnings.push(format!(
-            "nodes have {} to {} ranks: communicators of the higher slots reach fewer nodes",
-            layout.min_ranks_per_node, layout.max_ranks_per_node
-        ));
-    }
     let payload = wanted.payload.unwrap_or(if lengths { Payload::Lengths } else { Payload::Checked });
     let plan = match &wanted.what {
         Source::Plan(plan) => {
@@ -135,8 +136,29 @@ fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watc
     Ok(())
 }
 
+/// Finds this rank's place; what a reader must know of it goes into the warnings. Collective.
+pub(super) fn take_seat(world: &dyn Comm, unit: Option<&str>, facts: &mut Facts) -> Seat {
+    let mut seat = Seat::find(world);
+    if unit == Some("rank") || (unit.is_none() && seat.layout.nodes == 1 && seat.layout.ranks > 1) {
+        if unit.is_none() {
+            facts
+                .warnings
+                .push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
+        }
+        seat = Seat::each_rank_a_node(world);
+    }
+    let layout = seat.layout;
+    if layout.min_ranks_per_node != layout.max_ranks_per_node {
+        facts.warnings.push(format!(
+            "nodes have {} to {} ranks: communicators of the higher slots reach fewer nodes",
+            layout.min_ranks_per_node, layout.max_ranks_per_node
+        ));
+    }
+    seat
+}
+
 /// A random seed is drawn by rank 0, told to all and recorded.
-fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
+pub(super) fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
     let mut bytes = seed.unwrap_or_else(clock_seed).to_le_bytes();
     if seed.is_none() {
         world.bcast(0, Buffer::Bytes(&mut bytes));
@@ -145,19 +167,21 @@ fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
 }
 
 impl Wanted {
+    /// Name of the suite, also of a plan: the folder of the record is named after it.
+    fn name(&self) -> &str {
+        match &self.what {
+            Source::Suite(suite, _) => suite.card.name,
+            Source::Plan(plan) => &plan.suite,
+        }
+    }
+
     fn read(suite: Option<&'static Suite>, args: &ArgMatches, simulated: bool) -> anyhow::Result<Wanted> {
         let text = |option: &str| args.get_one::<String>(option).cloned();
         let what = match suite {
             Some(suite) => Source::Suite(suite, parameters(suite, args, simulated)?),
             None => Source::Plan(Box::new(read_plan(args.get_one::<PathBuf>("plan"))?)),
         };
-        let seed = text("seed").expect("it has a default");
-        let seed = match seed.as_str() {
-            "random" => None,
-            number => {
-                Some(number.parse().map_err(|_| Fail::usage(format!("--seed {number}: a whole number, or `random`")))?)
-            }
-        };
+        let seed = read_seed(args)?;
         let payload = text("payload").map(|p| if p == "checked" { Payload::Checked } else { Payload::Lengths });
         Ok(Wanted {
             what,
@@ -172,11 +196,24 @@ impl Wanted {
     }
 }
 
+/// `--seed`: a number, or nothing for a random one.
+pub(super) fn read_seed(args: &ArgMatches) -> anyhow::Result<Option<u64>> {
+    match args.get_one::<String>("seed").expect("it has a default").as_str() {
+        "random" => Ok(None),
+        number => match number.parse() {
+            Ok(seed) => Ok(Some(seed)),
+            Err(_) => Err(Fail::usage(format!("--seed {number}: a whole number, or `random`"))),
+        },
+    }
+}
+
 /// The suite's parameters: those given, and on a simulated machine loop counts that fit a coffee break.
 fn parameters(suite: &'static Suite, args: &ArgMatches, simulated: bool) -> anyhow::Result<Params> {
     let mut given = Params::new();
     for param in suite.card.params {
-        if let Some(value) = args.get_one::<String>(param.name) {
+        if param.name == app::COMMAND && suite.card.name == "app" {
+            given.extend(app::command(args).map(|line| (param.name.to_string(), line)));
+        } else if let Some(value) = args.get_one::<String>(param.name) {
             given.insert(param.name.into(), value.clone());
         } else if let Some((_, value)) = SIMULATED.iter().find(|(name, _)| simulated && *name == param.name) {
             given.insert(param.name.into(), value.to_string());
@@ -196,13 +233,9 @@ fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
 }
 
 /// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission.
-fn prepare(wanted: &Wanted) -> anyhow::Result<PathBuf> {
-    let suite = match &wanted.what {
-        Source::Suite(suite, _) => suite.card.name,
-        Source::Plan(plan) => &plan.suite,
-    };
-    let dir = match &wanted.out {
-        Some(dir) => dir.clone(),
+pub(super) fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let dir = match out {
+        Some(dir) => dir.to_path_buf(),
         None => (1..)
             .map(|n| Path::new("tailback-runs").join(format!("{suite}-{n:04}")))
             .find(|d| !d.exists())
@@ -223,7 +256,7 @@ fn prepare(wanted: &Wanted) -> anyhow::Result<PathBuf> {
 }
 
 /// The command as it was given, without what cannot change the result.
-fn command_line() -> Vec<String> {
+pub(super) fn command_line() -> Vec<String> {
     let mut words = std::env::args().skip(1);
     let mut line = vec!["tailback".to_string()];
     while let Some(word) = words.next() {
@@ -247,7 +280,7 @@ fn clock_seed() -> u64 {
 }
 
 /// Now, in UTC, as RFC 3339.
-fn now() -> String {
+pub(super) fn now() -> String {
     rfc3339(since_epoch().as_secs())
 }
 

@@ -1,0 +1,89 @@
+//! Ambient load: canaries only, repeated, as a time series beside whatever else the machine does. GPCNeT §4.2, its runs "in the wild".
+
+use super::gpcnet::{CANARIES, CUT, PRECISION, ROUNDS};
+use super::loops::Limits;
+use super::roles::{SLOTS, Written, list};
+use super::{Request, Suite, SuiteError};
+use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// The suite.
+pub const AMBIENT: Suite = Suite {
+    card: Card {
+        name: "ambient",
+        about: "Canaries alone, repeated over time: what the machine's other users do to it",
+        source: "GPCNeT (Chunduri et al., SC '19) §4.2",
+        params: &[
+            CANARIES,
+            SLOTS,
+            Param { name: "repeat", about: "how many times", kind: Kind::Count, default: "10" },
+            Param { name: "every", about: "rest between two repetitions", kind: Kind::Time, default: "10s" },
+            Param {
+                name: "time",
+                about: "time limit of each canary in each repetition",
+                kind: Kind::Time,
+                default: "1s",
+            },
+            ROUNDS,
+            PRECISION,
+            CUT,
+        ],
+    },
+    plan,
+};
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    if layout.nodes < 2 {
+        return Err(SuiteError::TooSmall(
+            "ambient needs at least 2 nodes (or ranks that count as nodes: --unit rank)".into(),
+        ));
+    }
+    let limits = Limits::read(params);
+    let slots = Some(params.count("slots") as u32).filter(|s| *s > 0);
+    let members = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots };
+    let job = |w: &Written| Job {
+        name: w.label.clone(),
+        kernel: w.kernel.clone(),
+        params: w.params.clone(),
+        role: Role::Measured,
+        members: members.clone(),
+        instances: Instances::Slot,
+        stop: limits.canary(&w.kernel, layout.nodes),
+    };
+    let canaries = list(params, "canaries")?;
+    let mut phases = Vec::new();
+    for n in 1..=params.count("repeat").max(1) {
+        phases
+            .extend(canaries.iter().map(|w| Phase { name: format!("ambient-{n:04}/{}", w.label), jobs: vec![job(w)] }));
+        phases.push(Phase { name: format!("rest-{n:04}"), jobs: vec![rest(params, layout.nodes)] });
+    }
+    phases.pop();
+    let plan =
+        Plan { suite: "ambient".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}
+
+/// One pause of all nodes.
+fn rest(params: &Params, nodes: u32) -> Job {
+    let stop = Stop {
+        warmup: 0,
+        steps: 1,
+        arrangements: 1,
+        blocks: 1,
+        min_blocks: 0,
+        time_s: None,
+        precision: None,
+        pulse: None,
+    };
+    Job {
+        name: "pause".into(),
+        kernel: "pause".into(),
+        params: Params::from([("time".into(), params.word("every").into())]),
+        role: Role::Measured,
+        members: Members::Block { first_node: 0, nodes, first_slot: 0, slots: Some(1) },
+        instances: Instances::Slot,
+        stop,
+    }
+}

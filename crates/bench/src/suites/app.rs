@@ -1,0 +1,73 @@
+//! Application impact: any command, alone and under congestors on the rest of the allocation. GPCNeT §5.3, Table 3.
+
+use super::loops::Limits;
+use super::roles::{CONGESTORS, SHARE, SLOTS, background, ground, list};
+use super::{Request, Suite, SuiteError};
+use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// The suite.
+pub const APP: Suite = Suite {
+    card: Card {
+        name: "app",
+        about: "A command timed alone and under congestors on the rest of the allocation",
+        source: "GPCNeT (Chunduri et al., SC '19) §5.3",
+        params: &[
+            Param {
+                name: "command",
+                about: "what to run, by the shell, on the first of its nodes",
+                kind: Kind::Text,
+                default: "",
+            },
+            Param { name: "repeat", about: "how many times in each phase", kind: Kind::Count, default: "3" },
+            CONGESTORS,
+            SHARE,
+            SLOTS,
+            Param { name: "cut", about: "divide the congestors' loop counts by this", kind: Kind::Count, default: "1" },
+        ],
+    },
+    plan,
+};
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    let command = params.word("command").trim();
+    if command.is_empty() {
+        return Err(SuiteError::Unknown("app needs a command: tailback app -- CMD ARGS".into()));
+    }
+    if layout.nodes < 3 {
+        return Err(SuiteError::TooSmall("app needs at least 3 nodes: one for the command and two that load".into()));
+    }
+    let filler = [("placement", "other"), ("rounds", "1"), ("precision", "0"), ("time", "1s")];
+    let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
+    let ground = ground(&Request { params: &all, ..request.clone() })?;
+    let load = background(&list(params, "congestors")?, &[], &ground, &Limits::read(&all));
+    let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
+    let stop = Stop {
+        warmup: 0,
+        steps: 1,
+        arrangements: 1,
+        blocks: params.count("repeat").max(1),
+        min_blocks: 0,
+        time_s: None,
+        precision: None,
+        pulse: None,
+    };
+    // One rank of each of the command's nodes takes part, so that the command can be told which nodes are its own.
+    let job = Job {
+        name: "app".into(),
+        kernel: "command".into(),
+        params: Params::from([("run".into(), command.into())]),
+        role: Role::Measured,
+        members: Members::Block { first_node, nodes, first_slot: 0, slots: Some(1) },
+        instances: Instances::Job,
+        stop,
+    };
+    let phases = vec![
+        Phase { name: "isolated/app".into(), jobs: vec![job.clone()] },
+        Phase { name: "loaded/app".into(), jobs: std::iter::once(job).chain(load).collect() },
+    ];
+    let plan = Plan { suite: "app".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}

@@ -1,0 +1,56 @@
+//! Congestors only: load for other jobs to be measured under. GPCNeT's users asked for it in its issue 2.
+
+use super::loops::Limits;
+use super::roles::{CONGESTORS, SLOTS, background, ground, list};
+use super::{Request, Suite, SuiteError};
+use record::{NodeOrder, Phase, Plan, Pulse};
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// The suite.
+pub const CONGEST: Suite = Suite {
+    card: Card {
+        name: "congest",
+        about: "Congestors alone, on all nodes, for a time or until stopped; steadily or in bursts",
+        source: "GPCNeT's issue 2",
+        params: &[
+            CONGESTORS,
+            SLOTS,
+            Param { name: "time", about: "how long; 0 for until SIGINT or SIGTERM", kind: Kind::Time, default: "0" },
+            Param { name: "on", about: "load for so long, then rest; 0 for no rest", kind: Kind::Time, default: "0" },
+            Param { name: "off", about: "rest for so long between bursts", kind: Kind::Time, default: "0" },
+            Param {
+                name: "cut",
+                about: "divide the steps between two looks at the clock by this",
+                kind: Kind::Count,
+                default: "1",
+            },
+        ],
+    },
+    plan,
+};
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    if layout.nodes < 2 {
+        return Err(SuiteError::TooSmall(
+            "congest needs at least 2 nodes (or ranks that count as nodes: --unit rank)".into(),
+        ));
+    }
+    // The roles' rules with everything on the loading side.
+    let filler = [("share", "100%"), ("placement", "other"), ("rounds", "1"), ("precision", "0")];
+    let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
+    let mut ground = ground(&Request { params: &all, ..request.clone() })?;
+    ground.load.1 = layout.nodes;
+    let limits = Limits::read(&all);
+    let (on_s, off_s) = (params.time("on").secs(), params.time("off").secs());
+    let mut jobs = background(&list(params, "congestors")?, &[], &ground, &limits);
+    for job in &mut jobs {
+        job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);
+        job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
+    }
+    let phases = vec![Phase { name: "congest".into(), jobs }];
+    let plan =
+        Plan { suite: "congest".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}
