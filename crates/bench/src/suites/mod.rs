@@ -5,6 +5,7 @@ mod app;
 mod congest;
 mod gpcnet;
 mod harness;
+pub mod hpcc;
 mod loops;
 mod network;
 mod roles;
@@ -54,7 +55,7 @@ pub enum SuiteError {
 
 /// Every suite, in the order of `tailback list`.
 pub const SUITES: &[Suite] =
-    &[gpcnet::GPCNET, network::NETWORK, congest::CONGEST, ambient::AMBIENT, app::APP, harness::HARNESS];
+    &[gpcnet::GPCNET, network::NETWORK, hpcc::HPCC, congest::CONGEST, ambient::AMBIENT, app::APP, harness::HARNESS];
 
 /// The suite of this name, or what to say when there is none.
 pub fn suite(name: &str) -> Result<&'static Suite, String> {

@@ -123,7 +123,9 @@ fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watc
             (**plan).clone()
         }
         Source::Suite(suite, params) => {
-            (suite.plan)(&Request { params, layout, seed, payload }).map_err(Fail::usage)?
+            let mut params = params.clone();
+            suites::hpcc::fit(world, &mut params);
+            (suite.plan)(&Request { params: &params, layout, seed, payload }).map_err(Fail::usage)?
         }
     };
     if wanted.plan_only {

@@ -1,0 +1,143 @@
+//! DGEMM on one rank: `C <- alpha A B + beta C` (HPC Challenge 1.5.0, single and star).
+
+use super::library::{BLAS, Engine, engine};
+use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use comm::{Comm, Refusal};
+use local::blas::Trans;
+use local::{Buffer, Mat, MatMut};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Rng, Work};
+
+/// HPCC's DGEMM.
+pub const DGEMM: Kernel = Kernel {
+    card: Card {
+        name: "dgemm",
+        about: "Gflop/s of one product of square matrices on each rank",
+        source: "HPCC 1.5.0, DGEMM",
+        params: &[
+            Param { name: "n", about: "order of the matrices", kind: Kind::Count, default: "500" },
+            BLAS,
+            THREADS,
+            THRESHOLD,
+        ],
+    },
+    metric: Metric::Flops,
+    min_ranks: 1,
+    start,
+};
+
+struct Dgemm<'c> {
+    comm: &'c dyn Comm,
+    model: bool,
+    n: usize,
+    threshold: f64,
+    engine: Engine,
+    a: Buffer<f64>,
+    b: Buffer<f64>,
+    c: Buffer<f64>,
+    seed: u64,
+    round: u64,
+    residual: f64,
+}
+
+fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let model = modelled(&setup);
+    let n = setup.params.count("n") as usize;
+    let square = n.checked_mul(n).ok_or_else(|| Refusal(format!("n={n}: the matrices do not fit any memory")))?;
+    let matrix = || array(model, square);
+    Ok(Box::new(Dgemm {
+        comm: setup.comm,
+        model,
+        n,
+        threshold: setup.params.real("threshold"),
+        engine: engine(setup.comm, setup.params, model)?,
+        a: matrix()?,
+        b: matrix()?,
+        c: matrix()?,
+        seed: setup.seed,
+        round: 0,
+        residual: 0.0,
+    }))
+}
+
+/// Uniform numbers in [0, 1), one stream for each matrix and block.
+fn fill(out: &mut [f64], seed: u64, what: &str, round: u64) {
+    let mut rng = Rng::new(seed, what, round);
+    out.iter_mut().for_each(|x| *x = rng.unit());
+}
+
+impl Dgemm<'_> {
+    /// The original takes its factors from the middle of the first columns.
+    fn factors(&self) -> (f64, f64) {
+        if self.a.is_empty() { (1.0, 1.0) } else { (self.a[self.n / 2], self.b[self.n / 2]) }
+    }
+
+    /// `y <- alpha M x + beta y`.
+    fn times(&self, alpha: f64, m: &[f64], x: &[f64], beta: f64, y: &mut [f64]) {
+        let n = self.n;
+        let ld = n.max(1);
+        self.engine.blas.gemv(
+            Trans::No,
+            alpha,
+            Mat::new(m, n, n, ld),
+            Mat::new(x, n, 1, ld),
+            beta,
+            MatMut::new(y, n, 1, ld),
+        );
+    }
+}
+
+impl Pattern for Dgemm<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        for (what, matrix) in [("dgemm a", &mut self.a), ("dgemm b", &mut self.b), ("dgemm c", &mut self.c)] {
+            fill(matrix, self.seed, what, round);
+        }
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let n = self.n;
+        let work = Work::flops(2 * (n as u64).pow(3));
+        let (alpha, beta) = self.factors();
+        let (blas, a, b, c) = (&self.engine.blas, &self.a, &self.b, &mut self.c);
+        let ld = n.max(1);
+        pay(self.comm, self.model, work, &mut || {
+            let (a, b) = (Mat::new(a, n, n, ld), Mat::new(b, n, n, ld));
+            blas.gemm(Trans::No, Trans::No, alpha, a, b, beta, MatMut::new(c, n, n, ld));
+        });
+        Some(work)
+    }
+
+    /// `C x` against `alpha A (B x) + beta C0 x` for a random x, as the original; C0 is made again in the place of B.
+    fn verify(&mut self) -> Verdict {
+        if self.model {
+            return not_computed();
+        }
+        let n = self.n;
+        let (alpha, beta) = self.factors();
+        let mut x = vec![0.0; n];
+        fill(&mut x, self.seed, "dgemm x", self.round);
+        let (mut bx, mut y) = (vec![0.0; n], vec![0.0; n]);
+        self.times(1.0, &self.b, &x, 0.0, &mut bx);
+        self.times(1.0, &self.c, &x, 0.0, &mut y);
+        self.times(-alpha, &self.a, &bx, 1.0, &mut y);
+        fill(&mut self.b, self.seed, "dgemm c", self.round);
+        self.times(-beta, &self.b, &x, 1.0, &mut y);
+        let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::NAN } else { m.max(x.abs()) });
+        let mut sums = vec![0.0; n];
+        for column in self.c.chunks_exact(n.max(1)) {
+            sums.iter_mut().zip(column).for_each(|(s, c)| *s += c.abs());
+        }
+        let scale = largest(&sums) * largest(&x) * n as f64 * EPS;
+        self.residual = if scale > 0.0 { largest(&y) / scale } else { 0.0 };
+        bounded("the scaled residual", self.residual, self.threshold, n as u64)
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        vec![Outcome::same("n", self.n as f64), Outcome::new("residual", self.residual, Merge::Max)]
+    }
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.engine.notes)
+    }
+}

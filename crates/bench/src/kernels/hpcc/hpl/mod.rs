@@ -1,0 +1,506 @@
+//! HPL: solve a dense system of order N by LU factorization with partial pivoting on a P x Q grid of ranks.
+//!
+//! ```text
+//! panel       one process column factors nb columns           (pivot: the search for each pivot)
+//! broadcast   the panel travels along the process rows
+//! swap        its row interchanges reach the other columns
+//! solve       back substitution; residual
+//! ```
+//!
+//! The column of right-hand sides travels with the matrix, so the factorization leaves `U x = y`. With look-ahead the next panel
+//! is factored as soon as its columns are up to date, and travels while the others are updated.
+
+mod broadcast;
+mod panel;
+mod pivot;
+mod solve;
+mod swap;
+
+pub use broadcast::{ROUTES, Route};
+pub use swap::Swap;
+
+use super::grid::{Cyclic, Grid, Shape};
+use super::library::{BLAS, Engine, engine};
+use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use broadcast::Journey;
+use comm::{Comm, Reduce, Refusal, agree};
+use local::blas::{Diag, Side, Trans, Tri, Uplo};
+use local::{Buffer, MatMut, lcg};
+use panel::{Factor, Panel};
+use record::{Metric, Verdict};
+use solve::Norms;
+use spec::{Card, Kind, Param, Params, ReadParams, Work};
+use std::ops::Range;
+use swap::{Exchange, Moves};
+
+/// HPCC's HPL.
+pub const HPL: Kernel = Kernel {
+    card: Card {
+        name: "hpl",
+        about: "Gflop/s of solving a dense system on all ranks",
+        source: "HPCC 1.5.0, HPL",
+        params: &[
+            Param { name: "n", about: "order of the system", kind: Kind::Count, default: "1000" },
+            Param { name: "nb", about: "block size", kind: Kind::Count, default: "80" },
+            P,
+            Q,
+            MAPPING,
+            Param { name: "pfact", about: "panel factorization", kind: VARIANTS, default: "right" },
+            Param { name: "nbmin", about: "columns at which the recursion stops", kind: Kind::Count, default: "4" },
+            Param { name: "ndiv", about: "parts of a panel in each recursion", kind: Kind::Count, default: "2" },
+            Param { name: "rfact", about: "recursive factorization", kind: VARIANTS, default: "crout" },
+            Param {
+                name: "bcast",
+                about: "how panels travel",
+                kind: Kind::Choice(&["1ring", "1ringM", "2ring", "2ringM", "long", "longM"]),
+                default: "1ringM",
+            },
+            Param { name: "depth", about: "look-ahead", kind: Kind::Choice(&["0", "1"]), default: "1" },
+            Param {
+                name: "swap",
+                about: "how rows are interchanged",
+                kind: Kind::Choice(&["binary", "long", "mix"]),
+                default: "mix",
+            },
+            Param {
+                name: "swap-threshold",
+                about: "columns up to which `mix` is binary",
+                kind: Kind::Count,
+                default: "64",
+            },
+            Param {
+                name: "align",
+                about: "columns start at multiples of so many numbers",
+                kind: Kind::Count,
+                default: "8",
+            },
+            Param {
+                name: "remark",
+                about: "why these sizes: goes into the record's notes",
+                kind: Kind::Text,
+                default: "",
+            },
+            Param { name: "matrix-seed", about: "seed of the matrix", kind: Kind::Count, default: "100" },
+            BLAS,
+            THREADS,
+            THRESHOLD,
+        ],
+    },
+    metric: Metric::Flops,
+    min_ranks: 1,
+    start,
+};
+
+/// Rows of the grid.
+pub const P: Param =
+    Param { name: "p", about: "process rows, 0 = as square as possible", kind: Kind::Count, default: "0" };
+/// Columns of the grid.
+pub const Q: Param =
+    Param { name: "q", about: "process columns, 0 = as square as possible", kind: Kind::Count, default: "0" };
+/// Which ranks are where.
+pub const MAPPING: Param = Param {
+    name: "mapping",
+    about: "whether consecutive ranks lie along a row or a column of the grid",
+    kind: Kind::Choice(&["row", "column"]),
+    default: "row",
+};
+const VARIANTS: Kind = Kind::Choice(&["left", "crout", "right"]);
+
+/// Which part of a panel is up to date when a column is factored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Nothing to the right; the column is brought up to date when its turn comes.
+    Left,
+    /// The rows of finished pivots.
+    Crout,
+    /// Everything.
+    Right,
+}
+
+impl Variant {
+    fn read(word: &str) -> Variant {
+        match word {
+            "left" => Variant::Left,
+            "crout" => Variant::Crout,
+            _ => Variant::Right,
+        }
+    }
+}
+
+/// All choices of `HPL.dat` that change what is done.
+#[derive(Clone, Debug)]
+struct Options {
+    nb: usize,
+    pfact: Variant,
+    nbmin: usize,
+    ndiv: usize,
+    rfact: Variant,
+    route: Route,
+    depth: u64,
+    swap: Swap,
+}
+
+impl Options {
+    fn read(params: &Params) -> Options {
+        let route = ROUTES.iter().find(|(name, _)| *name == params.word("bcast")).expect("checked by its card").1;
+        let swap = match params.word("swap") {
+            "binary" => Swap::Binary,
+            "long" => Swap::Long,
+            _ => Swap::Mix(params.count("swap-threshold") as usize),
+        };
+        Options {
+            nb: params.count("nb").max(1) as usize,
+            pfact: Variant::read(params.word("pfact")),
+            nbmin: params.count("nbmin").max(1) as usize,
+            ndiv: params.count("ndiv").max(2) as usize,
+            rfact: Variant::read(params.word("rfact")),
+            route,
+            depth: params.count("depth"),
+            swap,
+        }
+    }
+}
+
+/// This rank's part of `[A | b]`.
+struct Matrix {
+    n: usize,
+    rows: Cyclic,
+    cols: Cyclic,
+    ld: usize,
+    a: Buffer<f64>,
+    model: bool,
+    seed: u64,
+}
+
+impl Matrix {
+    fn new(grid: &Grid<'_>, params: &Params, model: bool) -> Result<Matrix, Refusal> {
+        let (n, nb) = (params.count("n") as usize, params.count("nb").max(1) as usize);
+        let rows = Cyclic { n, nb, procs: grid.shape.p, me: grid.row };
+        let cols = Cyclic { n: n + 1, nb, procs: grid.shape.q, me: grid.col };
+        let align = params.count("align").max(1) as usize;
+        let mut ld = rows.count().max(1).next_multiple_of(align);
+        // Columns a power of two apart would all fall into the same few lines of the caches.
+        if ld.is_power_of_two() && ld > 64 {
+            ld += align;
+        }
+        let len = ld
+            .checked_mul(cols.count())
+            .ok_or_else(|| Refusal(format!("n={n}: the matrix does not fit any memory")))?;
+        Ok(Matrix { n, rows, cols, ld, a: array(model, len)?, model, seed: params.count("matrix-seed") })
+    }
+
+    /// Makes `[A | b]` anew, block by block.
+    fn fill(&mut self) {
+        let source = lcg::Source::hpl(self.n as u64, self.seed);
+        let (rows, cols, ld) = (self.rows, self.cols, self.ld);
+        for c in (0..cols.count()).step_by(cols.nb) {
+            let width = cols.nb.min(cols.count() - c);
+            for r in (0..rows.count()).step_by(rows.nb) {
+                let height = rows.nb.min(rows.count() - r);
+                let out = MatMut::new(&mut self.a[c * ld + r..], height, width, ld);
+                source.fill(rows.global(r) as u64, cols.global(c) as u64, out);
+            }
+        }
+    }
+}
+
+struct Hpl<'c> {
+    comm: &'c dyn Comm,
+    /// Nothing on ranks beyond the grid.
+    lu: Option<Lu<'c>>,
+    n: usize,
+    threshold: f64,
+    time: f64,
+    norms: Norms,
+    residual: f64,
+    notes: Vec<String>,
+}
+
+struct Lu<'c> {
+    grid: Grid<'c>,
+    matrix: Matrix,
+    options: Options,
+    engine: Engine,
+    x: Vec<f64>,
+    singular: Option<usize>,
+}
+
+fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let model = modelled(&setup);
+    let shape = Shape::read(setup.params, setup.comm.size())?;
+    let engine = engine(setup.comm, setup.params, model)?;
+    let mut notes = engine.notes.clone();
+    notes.extend(Some(setup.params.word("remark").to_string()).filter(|r| !r.is_empty()));
+    if shape.p * shape.q < setup.comm.size() {
+        notes.push(format!(
+            "the grid is {} x {}: {} ranks stand by",
+            shape.p,
+            shape.q,
+            setup.comm.size() - shape.p * shape.q
+        ));
+    }
+    let lu = match Grid::join(setup.comm, shape) {
+        None => None,
+        Some(grid) => {
+            let matrix = Matrix::new(&grid, setup.params, model)?;
+            Some(Lu { grid, matrix, options: Options::read(setup.params), engine, x: Vec::new(), singular: None })
+        }
+    };
+    Ok(Box::new(Hpl {
+        comm: setup.comm,
+        lu,
+        n: setup.params.count("n") as usize,
+        threshold: setup.params.real("threshold"),
+        time: 0.0,
+        norms: Norms::default(),
+        residual: 0.0,
+        notes,
+    }))
+}
+
+/// Operations that count: `2/3 N^3 + 3/2 N^2`.
+fn flops(n: usize) -> u64 {
+    let n = n as f64;
+    (n * n * (2.0 / 3.0 * n + 1.5)) as u64
+}
+
+impl Pattern for Hpl<'_> {
+    fn arrange(&mut self, _: u64) {
+        if let Some(lu) = self.lu.as_mut().filter(|lu| !lu.matrix.model) {
+            lu.matrix.fill();
+        }
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        self.comm.barrier();
+        let begin = self.comm.now();
+        if let Some(lu) = &mut self.lu {
+            lu.factor();
+            lu.x = solve::back_substitute(&lu.grid, &mut lu.matrix, &lu.engine.blas);
+        }
+        self.time = self.comm.now().since(begin).secs();
+        self.lu.is_some().then(|| Work::flops(flops(self.n)))
+    }
+
+    fn verify(&mut self) -> Verdict {
+        self.time = agree(self.comm, self.time, Reduce::Max);
+        let Some(lu) = &mut self.lu else { return Verdict::Right { checked: 0 } };
+        if lu.matrix.model {
+            return not_computed();
+        }
+        self.norms = solve::norms(&lu.grid, &mut lu.matrix, &lu.engine.blas, &lu.x);
+        self.residual = self.norms.scaled(self.n);
+        let verdict = bounded("the scaled residual", self.residual, self.threshold, lu.matrix.rows.count() as u64);
+        match (verdict, lu.singular) {
+            (Verdict::Wrong { checked, wrong, first }, Some(column)) => {
+                Verdict::Wrong { checked, wrong, first: format!("{first}; the pivot of column {column} is zero") }
+            }
+            (verdict, _) => verdict,
+        }
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let Some(lu) = &self.lu else { return Vec::new() };
+        let Shape { p, q, .. } = lu.grid.shape;
+        let Norms { r_inf, a_one, a_inf, x_one, x_inf, b_inf } = self.norms;
+        let mut all = vec![
+            ("time_s", self.time),
+            ("flops_per_s", flops(self.n) as f64 / self.time.max(1e-12)),
+            ("p", p as f64),
+            ("q", q as f64),
+        ];
+        if !lu.matrix.model {
+            all.extend([("residual", self.residual), ("eps", EPS), ("rnorm_inf", r_inf), ("anorm_1", a_one)]);
+            all.extend([("anorm_inf", a_inf), ("xnorm_1", x_one), ("xnorm_inf", x_inf), ("bnorm_inf", b_inf)]);
+        }
+        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+/// Columns of one piece of an update while a panel is on its way, in blocks: often enough to pass it on, long enough to be fast.
+const PIECE_BLOCKS: usize = 4;
+
+impl Lu<'_> {
+    fn factor(&mut self) {
+        self.singular = None;
+        let (n, nb) = (self.matrix.n, self.options.nb);
+        if n == 0 {
+            return;
+        }
+        let mut panel = self.new_panel(0);
+        self.journey(&panel).run(&mut panel.data);
+        self.arrived(&mut panel);
+        for j0 in (0..n).step_by(nb) {
+            let next = j0 + nb;
+            if next >= n {
+                self.update(&panel, self.columns_from(next.min(n)));
+                break;
+            }
+            panel = if self.options.depth == 0 { self.plain(&panel, next) } else { self.ahead(&panel, next) };
+        }
+    }
+
+    /// The panel at column `j0`: factored where it is, room for it elsewhere.
+    fn new_panel(&mut self, j0: usize) -> Panel {
+        let Lu { grid, matrix, options, engine, .. } = self;
+        if matrix.cols.owner(j0) == grid.col {
+            return Factor::run(matrix, &*grid.along_col, &engine.blas, options, j0);
+        }
+        let jb = options.nb.min(matrix.n - j0);
+        let below = matrix.rows.count() - matrix.rows.below(j0 + jb);
+        let mut panel = Panel { j0, jb, below, data: Vec::new(), pivots: Vec::new() };
+        panel.data = vec![0.0; if matrix.model { 0 } else { panel.len() }];
+        panel
+    }
+
+    fn arrived(&mut self, panel: &mut Panel) {
+        panel.read_pivots(self.matrix.model, self.matrix.n);
+        self.singular = self.singular.or(if self.matrix.model { None } else { panel.singular() });
+    }
+
+    fn journey(&self, panel: &Panel) -> Journey<'_> {
+        let root = self.matrix.cols.owner(panel.j0);
+        Journey {
+            row: &*self.grid.along_row,
+            root,
+            route: self.options.route,
+            model: self.matrix.model,
+            len: panel.len(),
+        }
+    }
+
+    /// Local columns from global column `g` on.
+    fn columns_from(&self, g: usize) -> Range<usize> {
+        self.matrix.cols.below(g)..self.matrix.cols.count()
+    }
+
+    /// Without look-ahead: update all, then factor and send.
+    fn plain(&mut self, panel: &Panel, next: usize) -> Panel {
+        self.update(panel, self.columns_from(next));
+        let mut following = self.new_panel(next);
+        self.journey(&following).run(&mut following.data);
+        self.arrived(&mut following);
+        following
+    }
+
+    /// With look-ahead: the next panel is on its way while the rest is updated.
+    fn ahead(&mut self, panel: &Panel, next: usize) -> Panel {
+        let mut rest = self.columns_from(next);
+        let width = self.options.nb.min(self.matrix.n - next);
+        let mine = self.matrix.cols.owner(next) == self.grid.col;
+        if mine {
+            self.update(panel, rest.start..rest.start + width);
+            rest.start += width;
+        }
+        let mut following = self.new_panel(next);
+        if self.options.route.is_ring() && self.grid.shape.q > 1 {
+            self.update_on_the_way(panel, rest, &mut following, mine);
+        } else {
+            self.update(panel, rest);
+            self.journey(&following).run(&mut following.data);
+        }
+        self.arrived(&mut following);
+        following
+    }
+
+    /// Updates `cols` in pieces; in between the following panel is received and passed on.
+    fn update_on_the_way(&mut self, panel: &Panel, cols: Range<usize>, following: &mut Panel, sent: bool) {
+        let Lu { grid, matrix, options, engine, .. } = self;
+        let update = Update { grid, options, engine };
+        let root = matrix.cols.owner(following.j0);
+        let len = following.len();
+        let journey = Journey { row: &*grid.along_row, root, route: options.route, model: matrix.model, len };
+        let step = PIECE_BLOCKS * options.nb;
+        let mut pieces = cols.clone().step_by(step).map(|c| c..(c + step).min(cols.end));
+        if !sent {
+            let mut receiving = grid.along_row.begin(journey.receive(&mut following.data));
+            for piece in pieces.by_ref() {
+                update.run(matrix, panel, piece);
+                if receiving.test() {
+                    break;
+                }
+            }
+            receiving.wait();
+        }
+        let sending = grid.along_row.begin(journey.send(&following.data));
+        if sent {
+            // The sender has nothing to look for: one update is faster than many.
+            drop(pieces);
+            update.run(matrix, panel, cols);
+        } else {
+            pieces.for_each(|piece| update.run(matrix, panel, piece));
+        }
+        sending.wait();
+    }
+
+    fn update(&mut self, panel: &Panel, cols: Range<usize>) {
+        let Lu { grid, matrix, options, engine, .. } = self;
+        Update { grid, options, engine }.run(matrix, panel, cols);
+    }
+}
+
+/// Applies a panel to other columns.
+struct Update<'a, 'c> {
+    grid: &'a Grid<'c>,
+    options: &'a Options,
+    engine: &'a Engine,
+}
+
+const UNIT_LOWER: Tri = Tri { side: Side::Left, uplo: Uplo::Lower, trans: Trans::No, diag: Diag::Unit };
+
+impl Update<'_, '_> {
+    fn run(&self, matrix: &mut Matrix, panel: &Panel, cols: Range<usize>) {
+        if cols.is_empty() {
+            return;
+        }
+        let (rows, ld, model) = (matrix.rows, matrix.ld, matrix.model);
+        let (jb, width) = (panel.jb, cols.len());
+        let column = &*self.grid.along_col;
+        let top = rows.owner(panel.j0) == rows.me;
+        let start = rows.below(panel.j0 + jb);
+        let blas = &self.engine.blas;
+        let solve = Work::flops((jb * jb * width) as u64);
+        let multiply = Work::flops(2 * (panel.below * jb * width) as u64);
+        let range = if model { 0..0 } else { cols.start * ld..cols.end * ld };
+        if rows.procs == 1 {
+            let a = &mut matrix.a[range];
+            let moved = Work { bytes: 32 * (jb * width) as u64, ..Work::NONE };
+            pay(column, model, moved, &mut || interchange(a, ld, &panel.pivots, panel.j0));
+            pay(column, model, solve + multiply, &mut || {
+                let (upper, lower) = MatMut::new(a, rows.count(), width, ld).split_rows(start);
+                let mut u = upper.part(panel.j0..start, 0..width);
+                blas.trsm(UNIT_LOWER, 1.0, panel.l1(), u.own());
+                blas.gemm(Trans::No, Trans::No, -1.0, panel.l2(), u.get(), 1.0, lower);
+            });
+            return;
+        }
+        let moves = Moves::new(panel.j0, &panel.pivots);
+        let swap = self.options.swap;
+        let mut u = Exchange { column, model, rows, j0: panel.j0, moves: &moves, cols: cols.clone(), ld, swap }
+            .run(&mut matrix.a);
+        let a = &mut matrix.a[range];
+        pay(column, model, solve + multiply, &mut || {
+            let mut u = MatMut::new(&mut u, jb, width, jb);
+            blas.trsm(UNIT_LOWER, 1.0, panel.l1(), u.own());
+            let (upper, lower) = MatMut::new(a, rows.count(), width, ld).split_rows(start);
+            if top {
+                upper.part(start - jb..start, 0..width).copy_from(u.get());
+            }
+            if panel.below > 0 {
+                blas.gemm(Trans::No, Trans::No, -1.0, panel.l2(), u.get(), 1.0, lower);
+            }
+        });
+    }
+}
+
+/// The interchanges where all rows are here, a column at a time.
+fn interchange(a: &mut [f64], ld: usize, pivots: &[usize], j0: usize) {
+    for column in a.chunks_mut(ld) {
+        pivots.iter().enumerate().for_each(|(i, p)| column.swap(j0 + i, *p));
+    }
+}

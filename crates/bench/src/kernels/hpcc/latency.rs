@@ -1,0 +1,239 @@
+//! Ping-pong over pairs of ranks, one pair at a time (HPC Challenge 1.5.0, LatencyBandwidth).
+//!
+//! A token passes from client to client; a client plays with all servers, the other ranks wait. Of a pair the shortest
+//! measurement counts; of all pairs the smallest, the largest and the mean.
+
+use super::pairs::{SHORTEST, clients, longer, servers, stride};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::payload::unchecked;
+use comm::{Buffer, Comm, Data, Op, Reduce, Refusal, Tag, Vector, agree};
+use record::{Metric, Payload, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Work};
+
+/// HPCC's ping-pong.
+pub const PING_PONG: Kernel = Kernel {
+    card: Card {
+        name: "ping-pong",
+        about: "Latency and bandwidth of ping-pong over pairs of ranks, as many as the time allows",
+        source: "HPCC 1.5.0, LatencyBandwidth",
+        params: &[
+            Param { name: "size", about: "message size", kind: Kind::Size, default: "8" },
+            Param { name: "loops", about: "round trips of a measurement", kind: Kind::Count, default: "8" },
+            Param { name: "measurements", about: "measurements of a pair", kind: Kind::Count, default: "5" },
+            Param { name: "budget", about: "time for all pairs", kind: Kind::Time, default: "10s" },
+        ],
+    },
+    metric: Metric::Duration,
+    min_ranks: 2,
+    start,
+};
+
+const BALL: Tag = 360;
+const CONTROL: Tag = 361;
+const TOKEN: Tag = 362;
+/// What the server adds to the first and the last byte.
+const ADDED: u8 = 13;
+
+struct PingPong<'c> {
+    comm: &'c dyn Comm,
+    carried: bool,
+    size: usize,
+    loops: u64,
+    measurements: u64,
+    budget: f64,
+    out: Vec<u8>,
+    into: Vec<u8>,
+    checked: u64,
+    wrong: u64,
+    /// Shortest and longest one-way time, sums of times and of bandwidths, pairs.
+    found: [f64; 5],
+    stride: usize,
+}
+
+fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let size = setup.params.size("size");
+    let carried = setup.payload == Payload::Checked && size > 0;
+    let room = vec![0; if carried { size } else { 0 }];
+    Ok(Box::new(PingPong {
+        comm: setup.comm,
+        carried,
+        size,
+        loops: setup.params.count("loops").max(1),
+        measurements: setup.params.count("measurements").max(1),
+        budget: setup.params.time("budget").secs(),
+        out: room.clone(),
+        into: room,
+        checked: 0,
+        wrong: 0,
+        found: [f64::INFINITY, 0.0, 0.0, 0.0, 0.0],
+        stride: 1,
+    }))
+}
+
+impl PingPong<'_> {
+    fn throw(&mut self, to: usize) {
+        let data = if self.carried { Data::Bytes(&self.out) } else { Data::Len(self.size) };
+        self.comm.exchange(&mut [Op::Send { to, tag: BALL, data }]);
+    }
+    fn catch(&mut self, from: usize) {
+        let into = if self.carried { Buffer::Bytes(&mut self.into) } else { Buffer::Len(self.size) };
+        self.comm.exchange(&mut [Op::Recv { from, tag: BALL, into }]);
+    }
+    fn mark(&mut self, value: u8) {
+        if let [first, .., last] = self.out.as_mut_slice() {
+            (*first, *last) = (value, value);
+        } else if let [only] = self.out.as_mut_slice() {
+            *only = value;
+        }
+    }
+    fn seen(&self) -> Option<(u8, u8)> {
+        Some((*self.into.first()?, *self.into.last()?))
+    }
+
+    /// Tells the server how many round trips come, and waits until it is ready.
+    fn announce(&self, server: usize, loops: u64) {
+        let (number, mut ready) = (loops.to_le_bytes(), [0; 8]);
+        self.comm.exchange(&mut [Op::send(server, CONTROL, &number)]);
+        self.comm.exchange(&mut [Op::recv(server, CONTROL, &mut ready)]);
+    }
+
+    /// The one-way time of a pair, seen by its client.
+    fn play(&mut self, server: usize) -> f64 {
+        let mut loops = self.loops;
+        let mut best = f64::INFINITY;
+        self.announce(server, 1);
+        self.trips(server, 1);
+        let mut done = 0;
+        while done < self.measurements {
+            self.announce(server, loops);
+            let begin = self.comm.now();
+            self.trips(server, loops);
+            let took = self.comm.now().since(begin).secs();
+            if took < SHORTEST {
+                loops = longer(loops);
+                continue;
+            }
+            best = best.min(took / (2.0 * loops as f64));
+            done += 1;
+        }
+        self.announce(server, 0);
+        best
+    }
+
+    fn trips(&mut self, server: usize, loops: u64) {
+        for i in 0..loops {
+            let value = i as u8;
+            self.mark(value);
+            self.throw(server);
+            self.catch(server);
+            if let Some(seen) = self.seen() {
+                self.checked += 2;
+                let want = value.wrapping_add(ADDED);
+                self.wrong += u64::from(seen.0 != want) + u64::from(seen.1 != want);
+            }
+        }
+    }
+
+    /// The server's part until the client has enough.
+    fn serve(&mut self, client: usize) {
+        loop {
+            let mut number = [0; 8];
+            self.comm.exchange(&mut [Op::recv(client, CONTROL, &mut number)]);
+            self.comm.exchange(&mut [Op::send(client, CONTROL, &number)]);
+            let loops = u64::from_le_bytes(number);
+            if loops == 0 {
+                return;
+            }
+            for _ in 0..loops {
+                self.catch(client);
+                if let Some((first, _)) = self.seen() {
+                    self.mark(first.wrapping_add(ADDED));
+                }
+                self.throw(client);
+            }
+        }
+    }
+
+    /// All pairs, one at a time; this client's values.
+    fn tour(&mut self) -> Vec<f64> {
+        let (me, ranks) = (self.comm.rank(), self.comm.size());
+        let (clients, servers) = (clients(ranks, self.stride), servers(ranks, self.stride));
+        let mut values = Vec::new();
+        let mut before = None;
+        for client in clients.clone() {
+            if me == client {
+                if let Some(from) = before {
+                    self.comm.exchange(&mut [Op::recv(from, TOKEN, &mut [0])]);
+                }
+                for server in servers.clone().filter(|s| *s != me) {
+                    values.push(self.play(server));
+                }
+                if let Some(to) = clients.clone().find(|c| *c > me) {
+                    self.comm.exchange(&mut [Op::send(to, TOKEN, &[0])]);
+                }
+            } else if servers.clone().any(|s| s == me) {
+                self.serve(client);
+            }
+            before = Some(client);
+        }
+        values
+    }
+}
+
+impl Pattern for PingPong<'_> {
+    fn arrange(&mut self, _: u64) {
+        (self.checked, self.wrong) = (0, 0);
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let (me, ranks) = (self.comm.rank(), self.comm.size());
+        let mut probe = 0.0;
+        if me == 0 {
+            probe = self.play(ranks - 1);
+        } else if me == ranks - 1 {
+            self.serve(0);
+        }
+        let probe = agree(self.comm, probe, Reduce::Max);
+        self.stride = stride(ranks, probe, self.loops, self.measurements, self.budget);
+        let values = self.tour();
+        let size = self.size as f64;
+        let mut sums = [values.iter().sum(), values.iter().map(|t| size / t).sum(), values.len() as f64];
+        let worst = |v: &[f64]| v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut ends = [worst(&values), worst(&values.iter().map(|t| -t).collect::<Vec<_>>())];
+        self.comm.allreduce(Vector::Values(&mut sums), Reduce::Sum);
+        self.comm.allreduce(Vector::Values(&mut ends), Reduce::Max);
+        self.found = [-ends[1], ends[0], sums[0], sums[1], sums[2]];
+        Some(Work::messages(values.len() as u64, 0))
+    }
+
+    fn verify(&mut self) -> Verdict {
+        if !self.carried {
+            return unchecked();
+        }
+        match self.wrong {
+            0 => Verdict::Right { checked: self.checked },
+            wrong => Verdict::Wrong {
+                checked: self.checked,
+                wrong,
+                first: format!("first or last byte of a ping-pong message on rank {}", self.comm.rank()),
+            },
+        }
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let [shortest, longest, times, rates, pairs] = self.found;
+        let size = self.size as f64;
+        [
+            ("pairs", pairs),
+            ("stride", self.stride as f64),
+            ("latency_min_s", shortest),
+            ("latency_avg_s", times / pairs),
+            ("latency_max_s", longest),
+            ("bandwidth_min_bytes_per_s", size / longest),
+            ("bandwidth_avg_bytes_per_s", rates / pairs),
+            ("bandwidth_max_bytes_per_s", size / shortest),
+        ]
+        .map(|(name, value)| Outcome::same(name, value))
+        .into()
+    }
+}

@@ -1,0 +1,91 @@
+//! The library of dense kernels that a test computes with, agreed by the ranks that use it together.
+
+use comm::{Buffer, Comm, Refusal};
+use local::Pool;
+use local::blas::{Blas, Wanted, pick};
+use spec::{Kind, Param, Params, ReadParams, Work};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// What to compute with.
+pub(super) const BLAS: Param = Param {
+    name: "blas",
+    about: "dense kernels: `fastest` measures `builtin` and `system` and takes the better; or the path of a library",
+    kind: Kind::Text,
+    default: "fastest",
+};
+
+/// Something to compute with.
+pub(super) struct Engine {
+    /// Dense kernels.
+    pub blas: Blas,
+    /// Name, version, kernels; what was measured.
+    pub notes: Vec<String>,
+}
+
+/// Threads of a rank: one floats where the launcher put the rank, several are bound within the launcher's binding.
+pub(super) fn pool(params: &Params) -> Arc<Pool> {
+    let threads = params.count("threads").clamp(1, 4096) as usize;
+    Arc::new(if threads == 1 { Pool::floating(1) } else { Pool::new(threads) })
+}
+
+/// What was measured once need not be measured for every test of a run: by (library, threads), whether the system's won.
+static PICKED: Mutex<BTreeMap<usize, (bool, Vec<String>)>> = Mutex::new(BTreeMap::new());
+
+/// Finds the library. Collective: rank 0's measurement decides for all, so that all compute the same.
+pub(super) fn engine(comm: &dyn Comm, params: &Params, model: bool) -> Result<Engine, Refusal> {
+    let pool = pool(params);
+    // A simulated machine has no processor of its own: the same run must give the same bits wherever it is simulated.
+    let simulated = comm.charge(Work::NONE);
+    let (wanted, mut notes) = match params.word("blas") {
+        "builtin" => (Wanted::Builtin, Vec::new()),
+        "system" => (Wanted::System(None), Vec::new()),
+        "fastest" if simulated || model => (Wanted::Builtin, Vec::new()),
+        "fastest" => {
+            let (system, notes) = measured(&pool);
+            let mut won = [u8::from(system)];
+            comm.bcast(0, Buffer::Bytes(&mut won));
+            (if won[0] == 1 { Wanted::System(None) } else { Wanted::Builtin }, notes)
+        }
+        path => (Wanted::System(Some(path.to_string())), Vec::new()),
+    };
+    let blas = match wanted {
+        Wanted::System(path) => Blas::system(path.as_deref(), pool.threads())
+            .map_err(|e| Refusal(format!("blas: {e}; or use blas=builtin")))?,
+        _ => Blas::builtin(Arc::clone(&pool)),
+    };
+    if !model {
+        notes.insert(0, describe(&blas));
+    }
+    Ok(Engine { blas, notes })
+}
+
+fn describe(blas: &Blas) -> String {
+    let library = blas.library();
+    let part = |label: &str, x: &Option<String>| x.as_ref().map(|x| format!("{label}{x}")).unwrap_or_default();
+    format!(
+        "dense kernels: {}{}{}{}, {} threads{}",
+        library.name,
+        part(" ", &library.version),
+        part(", ", &library.core),
+        part(", ", &library.path),
+        library.threads,
+        part("; ", &library.note),
+    )
+}
+
+/// Measures both candidates, once in a process; whether the system's library won, and what to say.
+fn measured(pool: &Arc<Pool>) -> (bool, Vec<String>) {
+    let mut picked = PICKED.lock().unwrap_or_else(|e| e.into_inner());
+    let found = picked.entry(pool.threads()).or_insert_with(|| match pick(&Wanted::Fastest, pool) {
+        Err(e) => (false, vec![format!("no system library of dense kernels: {e}")]),
+        Ok(choice) => {
+            // Rates differ from rank to rank; a note that did too would fill the record.
+            let names: Vec<&str> = choice.rates.iter().map(|(library, _)| library.name.as_str()).collect();
+            let mut notes = vec![format!("measured and ranked: {}", names.join(", "))];
+            notes.extend(choice.warning);
+            (choice.rates[0].0.name != "built-in", notes)
+        }
+    });
+    found.clone()
+}

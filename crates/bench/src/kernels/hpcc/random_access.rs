@@ -1,0 +1,330 @@
+//! RandomAccess: exclusive-or of random numbers into random words of a table, alone and over all ranks (HPC Challenge 1.5.0).
+
+use super::library::pool;
+use super::route::{Run, Split, Stream};
+use super::{THREADS, array, modelled, not_computed};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use comm::{Comm, Reduce, Refusal, agree};
+use local::random_access::{Generator, Method, Table, UPDATES_PER_WORD};
+use local::{Buffer, Pool};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, Params, ReadParams, Time, Work};
+use std::sync::Arc;
+
+const BITS: Param =
+    Param { name: "bits", about: "logarithm of the number of words of the table", kind: Kind::Count, default: "16" };
+const GENERATOR: Param = Param {
+    name: "generator",
+    about: "random stream: the polynomial one, or the linear congruential one (`_LCG`)",
+    kind: Kind::Choice(&["poly", "lcg"]),
+    default: "poly",
+};
+
+/// HPCC's SingleRandomAccess and StarRandomAccess.
+pub const LOCAL: Kernel = Kernel {
+    card: Card {
+        name: "random-access",
+        about: "Updates per second of a random table on each rank",
+        source: "HPCC 1.5.0, RandomAccess",
+        params: &[
+            BITS,
+            GENERATOR,
+            Param {
+                name: "method",
+                about: "updates at once as the original's loop, or with the lines fetched ahead",
+                kind: Kind::Choice(&["ahead", "direct"]),
+                default: "ahead",
+            },
+            THREADS,
+        ],
+    },
+    metric: Metric::Updates,
+    min_ranks: 1,
+    start: start_local,
+};
+
+/// HPCC's MPIRandomAccess.
+pub const GLOBAL: Kernel = Kernel {
+    card: Card {
+        name: "random-access-mpi",
+        about: "Updates per second of one random table over all ranks",
+        source: "HPCC 1.5.0, MPIRandomAccess",
+        params: &[
+            BITS,
+            GENERATOR,
+            Param {
+                name: "algorithm",
+                about: "how updates travel: one message to each rank, or bit by bit; auto takes buckets up to 16 ranks",
+                kind: Kind::Choice(&["auto", "bucket", "hypercube"]),
+                default: "auto",
+            },
+            Param {
+                name: "time-bound",
+                about: "fewer updates if they would take longer than this; 0s for never",
+                kind: Kind::Time,
+                default: "60s",
+            },
+        ],
+    },
+    metric: Metric::Updates,
+    min_ranks: 1,
+    start: start_global,
+};
+
+/// Share of wrong words that passes.
+const ALLOWANCE: f64 = 0.01;
+/// One part in so many is run beforehand to see how long all would take.
+const SAMPLE: u64 = 100;
+/// Ranks up to which every rank sends to every other.
+const BUCKETS_UP_TO: usize = 16;
+/// A table may have at most so many words.
+const MAX_BITS: u64 = 48;
+
+fn generator(params: &Params) -> Generator {
+    if params.word("generator") == "poly" { Generator::Poly } else { Generator::Lcg }
+}
+
+fn bits(params: &Params) -> Result<u32, Refusal> {
+    let bits = params.count("bits");
+    if bits > MAX_BITS {
+        return Err(Refusal(format!(
+            "bits={bits}: a table of 2^{bits} words does not fit any memory; at most {MAX_BITS}"
+        )));
+    }
+    Ok(bits as u32)
+}
+
+fn judge(errors: u64, words: u64) -> Verdict {
+    if errors as f64 <= ALLOWANCE * words as f64 {
+        return Verdict::Right { checked: words };
+    }
+    Verdict::Wrong { checked: words, wrong: errors, first: format!("{errors} of {words} words are wrong, above 1 %") }
+}
+
+struct Alone<'c> {
+    comm: &'c dyn Comm,
+    table: Option<Table>,
+    bits: u32,
+    generator: Generator,
+    method: Method,
+    pool: Arc<Pool>,
+    errors: u64,
+}
+
+fn start_local(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let (bits, pool) = (bits(setup.params)?, pool(setup.params));
+    let table =
+        if modelled(&setup) { None } else { Some(Table::new(bits, &pool).map_err(|e| Refusal(e.to_string()))?) };
+    let method = if setup.params.word("method") == "ahead" { Method::Ahead } else { Method::Direct };
+    let generator = generator(setup.params);
+    Ok(Box::new(Alone { comm: setup.comm, table, bits, generator, method, pool, errors: 0 }))
+}
+
+impl Pattern for Alone<'_> {
+    fn arrange(&mut self, _: u64) {
+        if let Some(table) = &mut self.table {
+            table.reset(&self.pool);
+        }
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let work = Work { updates: UPDATES_PER_WORD << self.bits, ..Work::NONE };
+        match &mut self.table {
+            Some(table) => self.comm.compute(work, &mut || table.update(self.generator, self.method, &self.pool)),
+            None => drop(self.comm.charge(work)),
+        }
+        Some(work)
+    }
+
+    fn verify(&mut self) -> Verdict {
+        let Some(table) = &mut self.table else { return not_computed() };
+        self.errors = table.verify(self.generator);
+        judge(self.errors, 1 << self.bits)
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let words = (1u64 << self.bits) as f64;
+        vec![Outcome::same("n", words), Outcome::new("errors", self.errors as f64, Merge::Max)]
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        let ahead = matches!(self.method, Method::Ahead);
+        ahead
+            .then(|| "updates are looked ahead within the 1024 of the rules: an optimized run".to_string())
+            .into_iter()
+            .collect()
+    }
+}
+
+/// How updates travel; the last is for the check.
+enum Way {
+    Bucket,
+    Hypercube,
+    Plainly,
+}
+
+struct Together<'c> {
+    comm: &'c dyn Comm,
+    model: bool,
+    split: Split,
+    generator: Generator,
+    hypercube: bool,
+    bound: Time,
+    table: Buffer<u64>,
+    /// Updates of each rank at most, if time is short.
+    limit: u64,
+    sampled: bool,
+    time: f64,
+    check_time: f64,
+    errors: f64,
+}
+
+fn start_global(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let model = modelled(&setup);
+    let (bits, ranks) = (bits(setup.params)?, setup.comm.size());
+    if (1u64 << bits) < ranks as u64 {
+        return Err(Refusal(format!("bits={bits}: a table of 2^{bits} words cannot be split over {ranks} ranks")));
+    }
+    let split = Split::new(bits, ranks);
+    let hypercube = match setup.params.word("algorithm") {
+        "auto" => ranks > BUCKETS_UP_TO,
+        word => word == "hypercube",
+    };
+    Ok(Box::new(Together {
+        comm: setup.comm,
+        model,
+        split,
+        generator: generator(setup.params),
+        hypercube,
+        bound: setup.params.time("time-bound"),
+        table: array(model, split.range(setup.comm.rank()).len())?,
+        limit: u64::MAX,
+        sampled: false,
+        time: 0.0,
+        check_time: 0.0,
+        errors: 0.0,
+    }))
+}
+
+impl Together<'_> {
+    fn reset(&mut self) {
+        let first = self.split.range(self.comm.rank()).start;
+        self.table.iter_mut().zip(first as u64..).for_each(|(word, i)| *word = i);
+    }
+
+    /// Updates of a rank, at most `limit`.
+    fn updates(&self, rank: usize, limit: u64) -> u64 {
+        (UPDATES_PER_WORD * self.split.range(rank).len() as u64).min(limit)
+    }
+
+    fn total(&self) -> u64 {
+        let ranks = self.comm.size() as u64;
+        // Without a limit the parts add up; with one, all ranks have at least that many or all their own.
+        if self.limit == u64::MAX {
+            return UPDATES_PER_WORD << self.split.bits;
+        }
+        (0..ranks as usize).map(|r| self.updates(r, self.limit)).sum()
+    }
+
+    fn run(&mut self, limit: u64, way: Way) {
+        let me = self.comm.rank();
+        let from = UPDATES_PER_WORD * self.split.range(me).start as u64;
+        let stream = Stream::new(self.generator, from, self.updates(me, limit));
+        // Rank 0 has the longest part.
+        let longest = self.updates(0, limit);
+        let Together { comm, model, generator, split, .. } = *self;
+        let mut run = Run { comm, model, generator, split, table: &mut self.table };
+        match way {
+            Way::Bucket => run.bucket(stream, longest),
+            Way::Hypercube => run.hypercube(stream, longest),
+            Way::Plainly => run.plainly(stream, longest),
+        }
+    }
+
+    fn way(&self) -> Way {
+        if self.hypercube { Way::Hypercube } else { Way::Bucket }
+    }
+
+    /// A hundredth of the updates beforehand: how many fit the bound.
+    fn sample(&mut self) {
+        let few = (self.updates(0, u64::MAX) / SAMPLE).max(1);
+        self.comm.barrier();
+        let begin = self.comm.now();
+        self.run(few, self.way());
+        let took = agree(self.comm, self.comm.now().since(begin).secs(), Reduce::Max);
+        let fit = self.bound.secs() / (took / few as f64).max(1e-15);
+        if fit < self.updates(0, u64::MAX) as f64 {
+            self.limit = (fit as u64).max(few);
+        }
+    }
+}
+
+impl Pattern for Together<'_> {
+    fn arrange(&mut self, _: u64) {
+        if self.bound > Time::ZERO && !self.sampled && !self.model {
+            self.sampled = true;
+            self.reset();
+            self.sample();
+        }
+        self.reset();
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        self.comm.barrier();
+        let begin = self.comm.now();
+        self.run(self.limit, self.way());
+        self.comm.barrier();
+        self.time = self.comm.now().since(begin).secs();
+        Some(Work { updates: self.total(), ..Work::NONE })
+    }
+
+    fn verify(&mut self) -> Verdict {
+        if self.model {
+            return not_computed();
+        }
+        let begin = self.comm.now();
+        self.run(self.limit, Way::Plainly);
+        let first = self.split.range(self.comm.rank()).start as u64;
+        let wrong = self.table.iter().zip(first..).filter(|(word, i)| **word != *i).count();
+        self.errors = agree(self.comm, wrong as f64, Reduce::Sum);
+        self.check_time = self.comm.now().since(begin).secs();
+        // One verdict for the whole table: the allowance is a share of all of it.
+        if self.comm.rank() == 0 {
+            judge(self.errors as u64, 1 << self.split.bits)
+        } else {
+            Verdict::Right { checked: 0 }
+        }
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let words = (1u64 << self.split.bits) as f64;
+        let updates = self.total() as f64;
+        [
+            ("n", words),
+            ("time_s", self.time),
+            ("check_time_s", self.check_time),
+            ("errors", self.errors),
+            ("errors_share", self.errors / words),
+            ("updates", updates),
+            ("updates_per_s", updates / self.time.max(1e-12)),
+            ("time_bound_s", if self.bound > Time::ZERO { self.bound.secs() } else { -1.0 }),
+            ("algorithm", if self.hypercube { 1.0 } else { 0.0 }),
+        ]
+        .map(|(name, value)| Outcome::same(name, value))
+        .into()
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        let way =
+            if self.hypercube { "bit by bit through the ranks (hypercube)" } else { "by one message to each rank" };
+        let mut notes = vec![format!("updates travel {way}, at most 1024 stored on a rank")];
+        if self.limit != u64::MAX {
+            notes.push(format!(
+                "{} of {} updates are made, to keep the time bound",
+                self.total(),
+                UPDATES_PER_WORD << self.split.bits
+            ));
+        }
+        notes
+    }
+}

@@ -1,0 +1,184 @@
+//! Natural and random rings in two codings (HPC Challenge 1.5.0, LatencyBandwidth).
+//!
+//! Every rank exchanges a message with each neighbour: once as two sendreceives, to the right and then to the left, and once as
+//! four operations at the same time. A rank keeps the shorter time, the slowest rank counts, and of all measurements the best.
+
+use super::pairs::{SHORTEST, longer};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::payload::{Lanes, Stamp};
+use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Rng, Work};
+
+/// HPCC's natural and randomly ordered rings.
+pub const RINGS: Kernel = Kernel {
+    card: Card {
+        name: "hpcc-rings",
+        about: "Latency and bandwidth per rank of the natural ring and of random rings",
+        source: "HPCC 1.5.0, LatencyBandwidth",
+        params: &[
+            Param { name: "size", about: "message size", kind: Kind::Size, default: "8" },
+            Param { name: "loops", about: "exchanges of a measurement", kind: Kind::Count, default: "5" },
+            Param { name: "measurements", about: "measurements of a ring", kind: Kind::Count, default: "8" },
+            Param { name: "rings", about: "random rings", kind: Kind::Count, default: "30" },
+        ],
+    },
+    metric: Metric::Duration,
+    min_ranks: 2,
+    start,
+};
+
+const RIGHTWARD: Tag = 370;
+const LEFTWARD: Tag = 371;
+
+struct Rings<'c> {
+    comm: &'c dyn Comm,
+    seed: u64,
+    size: usize,
+    loops: u64,
+    measurements: u64,
+    rings: u64,
+    out: Lanes,
+    into: Lanes,
+    verdict: Verdict,
+    /// Best time of the natural ring and of each random one.
+    best: Vec<f64>,
+}
+
+fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let size = setup.params.size("size");
+    Ok(Box::new(Rings {
+        comm: setup.comm,
+        seed: setup.seed,
+        size,
+        loops: setup.params.count("loops").max(1),
+        measurements: setup.params.count("measurements").max(1),
+        rings: setup.params.count("rings"),
+        out: Lanes::new(setup.payload, 2, size),
+        into: Lanes::new(setup.payload, 2, size),
+        verdict: Verdict::Right { checked: 0 },
+        best: Vec::new(),
+    }))
+}
+
+/// The order of the ranks in a ring: 0 is the natural one. As in the original each rank in turn takes a random slot, or the
+/// next free one.
+fn order(ranks: usize, seed: u64, ring: u64) -> Vec<usize> {
+    if ring == 0 {
+        return (0..ranks).collect();
+    }
+    let mut rng = Rng::new(seed, "hpcc ring", ring);
+    let mut slots: Vec<Option<usize>> = vec![None; ranks];
+    for rank in 0..ranks {
+        let wanted = rng.below(ranks as u64) as usize;
+        let free = (wanted..wanted + ranks).map(|s| s % ranks).find(|s| slots[*s].is_none());
+        slots[free.expect("there are as many slots as ranks")] = Some(rank);
+    }
+    slots.into_iter().flatten().collect()
+}
+
+impl Rings<'_> {
+    fn neighbours(&self, ring: u64) -> (usize, usize) {
+        let ranks = self.comm.size();
+        let order = order(ranks, self.seed, ring);
+        let at = order.iter().position(|r| *r == self.comm.rank()).expect("a ring holds every rank");
+        (order[(at + ranks - 1) % ranks], order[(at + 1) % ranks])
+    }
+
+    /// Lane 0 goes left and comes from the right; lane 1 the other way.
+    fn exchange(&mut self, left: usize, right: usize, at_once: bool) {
+        let comm = self.comm;
+        let mut rooms = self.into.buffers();
+        let (from_right, from_left) = (rooms.next().expect("two lanes"), rooms.next().expect("two lanes"));
+        let come_left = Op::Recv { from: left, tag: RIGHTWARD, into: from_left };
+        let come_right = Op::Recv { from: right, tag: LEFTWARD, into: from_right };
+        let go_right = Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) };
+        let go_left = Op::Send { to: left, tag: LEFTWARD, data: self.out.data(0) };
+        if at_once {
+            comm.exchange(&mut [come_left, come_right, go_right, go_left]);
+        } else {
+            comm.exchange(&mut [come_left, go_right]);
+            comm.exchange(&mut [come_right, go_left]);
+        }
+    }
+
+    fn timed(&mut self, (left, right): (usize, usize), loops: u64, at_once: bool) -> f64 {
+        self.comm.barrier();
+        let begin = self.comm.now();
+        for _ in 0..loops {
+            self.exchange(left, right, at_once);
+        }
+        self.comm.now().since(begin).secs()
+    }
+
+    /// One measurement of a ring.
+    fn measure(&mut self, ring: u64, round: u64) -> f64 {
+        let (left, right) = self.neighbours(ring);
+        let sender = self.comm.rank();
+        (0..2).for_each(|lane| self.out.fill(lane, Stamp { sender, round, lane: lane as u32 }));
+        self.into.clear();
+        let mut loops = self.loops;
+        let first = loop {
+            let took = self.timed((left, right), loops, false);
+            // All ranks must agree on the loop's length, and some clock is always the slowest.
+            if agree(self.comm, took, Reduce::Max) >= SHORTEST {
+                break took;
+            }
+            loops = longer(loops);
+        };
+        let second = self.timed((left, right), loops, true);
+        let check = |lane: usize, sender| self.into.check(lane, Stamp { sender, round, lane: lane as u32 });
+        let seen = check(0, right).and(check(1, left));
+        self.verdict = std::mem::replace(&mut self.verdict, Verdict::Right { checked: 0 }).and(seen);
+        agree(self.comm, first.min(second) / (2.0 * loops as f64), Reduce::Max)
+    }
+}
+
+impl Pattern for Rings<'_> {
+    fn arrange(&mut self, _: u64) {
+        self.verdict = Verdict::Unchecked { reason: "messages carry lengths, not data".into() };
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        self.best = vec![f64::INFINITY; 1 + self.rings as usize];
+        for measurement in 0..self.measurements {
+            for ring in 0..=self.rings {
+                let time = self.measure(ring, measurement << 16 | ring);
+                let best = &mut self.best[ring as usize];
+                *best = best.min(time);
+            }
+        }
+        Some(Work::messages(2, 2 * self.size as u64))
+    }
+
+    fn verify(&mut self) -> Verdict {
+        self.verdict.clone()
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let size = self.size as f64;
+        let Some((natural, random)) = self.best.split_first() else { return Vec::new() };
+        let mut all = vec![("natural_latency_s", *natural), ("natural_bandwidth_bytes_per_s", size / natural)];
+        if !random.is_empty() {
+            // The geometric mean over rings, of times and so of bandwidths too.
+            let mean = (random.iter().map(|t| t.ln()).sum::<f64>() / random.len() as f64).exp();
+            all.extend([("random_latency_s", mean), ("random_bandwidth_bytes_per_s", size / mean)]);
+        }
+        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ring_holds_every_rank() {
+        for ring in 0..20 {
+            let mut order = order(17, 3, ring);
+            order.sort();
+            assert_eq!(order, (0..17).collect::<Vec<_>>());
+        }
+        assert_ne!(order(17, 3, 1), order(17, 3, 2));
+    }
+}

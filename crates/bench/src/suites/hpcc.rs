@@ -1,0 +1,444 @@
+//! HPC Challenge: seven tests, alone (single), on every rank at once (star) and on all ranks together (mpi).
+//!
+//! The order is that of version 1.5.0, HPL last. Sizes come from HPL's matrix ([`sizes`]), which fills a share of the memory;
+//! or everything comes from an `hpccinf.txt` ([`input`]).
+
+mod input;
+mod sizes;
+
+use super::{Request, Suite, SuiteError};
+use comm::{Comm, Reduce, agree};
+use input::Input;
+use record::{Instances, Job, Layout, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
+use spec::card::parse_share;
+use spec::near::unknown;
+use spec::{Card, Kind, Param, Params, ReadParams, Rng, Work, parse_bytes, show_bytes};
+
+/// The suite.
+pub const HPCC: Suite = Suite {
+    card: Card {
+        name: "hpcc",
+        about: "HPC Challenge: HPL, DGEMM, STREAM, PTRANS, RandomAccess, FFT, latency and bandwidth",
+        source: "HPC Challenge 1.5.0 (Luszczek, Dongarra et al.)",
+        params: &[
+            Param {
+                name: "only",
+                about: "tests, modes or mode/test: `hpl,ptrans`, `star`, `single/fft`; empty for all",
+                kind: Kind::Text,
+                default: "",
+            },
+            Param {
+                name: "memory",
+                about: "how much of a rank's memory HPL's matrix takes: a share, or a size like `64MiB`",
+                kind: Kind::Text,
+                default: "80%",
+            },
+            Param {
+                name: "rank-memory",
+                about: "memory of a rank, 0 = what the node has",
+                kind: Kind::Size,
+                default: "0",
+            },
+            Param {
+                name: "threads-per-rank",
+                about: "threads of a rank, 0 = the cores it may use",
+                kind: Kind::Count,
+                default: "0",
+            },
+            Param { name: "n", about: "order of HPL's system, 0 = from the memory", kind: Kind::Count, default: "0" },
+            Param { name: "nb", about: "block size, 0 = from the order", kind: Kind::Count, default: "0" },
+            Param { name: "p", about: "process rows, 0 = as square as possible", kind: Kind::Count, default: "0" },
+            Param { name: "q", about: "process columns, 0 = as square as possible", kind: Kind::Count, default: "0" },
+            Param { name: "repetitions", about: "how often each test runs", kind: Kind::Count, default: "1" },
+            Param { name: "hpccinf", about: "an input file of the original", kind: Kind::Text, default: "" },
+            Param {
+                name: "blas",
+                about: "dense kernels: fastest, builtin, system, or the path of a library",
+                kind: Kind::Text,
+                default: "fastest",
+            },
+            Param {
+                name: "stores",
+                about: "STREAM's stores: plain, or streaming (an optimized run)",
+                kind: Kind::Choice(&["plain", "streaming"]),
+                default: "plain",
+            },
+            Param {
+                name: "algorithm",
+                about: "how RandomAccess's updates travel",
+                kind: Kind::Choice(&["auto", "bucket", "hypercube"]),
+                default: "auto",
+            },
+        ],
+    },
+    plan,
+};
+
+/// Permutations of the ranks that PTRANS tries.
+const PERMUTATIONS: u64 = 5;
+/// Rounds of STREAM.
+const ROUNDS: u32 = 10;
+/// Extra sizes of PTRANS below this part of half of N are not run.
+const PTRANS_LEAST: f64 = 0.9486 * 0.5;
+
+/// Fills in `rank-memory` and `threads-per-rank` where nobody gave them, from what the nodes have; the same on all ranks. Collective.
+///
+/// A simulated machine's host is not this one: there the original's assumption holds, 64 MiB and one thread.
+pub fn fit(world: &dyn Comm, params: &mut Params) {
+    if !params.contains_key("rank-memory") || world.charge(Work::NONE) {
+        return;
+    }
+    let here = world.split(Some(world.node() as u32), 0).expect("every rank joins its node");
+    let facts = local::host::facts();
+    let each = facts.available.or(facts.memory).map_or(sizes::DEFAULT_MEMORY as f64, |m| m as f64 / here.size() as f64);
+    // A launcher that binds gives each rank its own processors; one that does not gives all of them to all.
+    let shared = facts.cpus.len() == facts.machine_cpus;
+    let cores = if shared { facts.cores / here.size() } else { facts.cores };
+    let (memory, cores) = (agree(world, each, Reduce::Min), agree(world, cores as f64, Reduce::Min));
+    let mut set = |name: &str, value: String| {
+        if params.get(name).is_some_and(|old| old.as_str() == "0") {
+            params.insert(name.into(), value);
+        }
+    };
+    set("rank-memory", format!("{}", memory as u64));
+    set("threads-per-rank", format!("{}", (cores as u64).max(1)));
+}
+
+fn refuse(text: String) -> SuiteError {
+    SuiteError::Unknown(format!("hpcc: {text}"))
+}
+
+/// The input file, or its equivalent from flags, memory and ranks.
+fn read(params: &Params, ranks: usize) -> Result<Input, SuiteError> {
+    let path = params.word("hpccinf");
+    let memory = match params.size("rank-memory") as u64 {
+        0 => sizes::DEFAULT_MEMORY,
+        bytes => bytes,
+    };
+    let mut input = if path.is_empty() {
+        chosen(params, ranks, memory)?
+    } else {
+        let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {path}: {e}")))?;
+        let mut input = Input::read(&text).map_err(|e| refuse(format!("{path}: {e}")))?;
+        input.notes.insert(0, format!("sizes and choices from {path}"));
+        input
+    };
+    for (p, q) in &input.grids {
+        if p.checked_mul(*q).is_none_or(|pq| pq > ranks as u64) {
+            let place = if path.is_empty() { "--p and --q".into() } else { format!("{path}: lines 11 and 12") };
+            return Err(refuse(format!("{place}: a grid of {p} x {q} does not fit {ranks} ranks")));
+        }
+    }
+    let (most, fewest) = (input.largest(), input.fewest());
+    let bytes = sizes::matrix_bytes(most, fewest);
+    if params.size("rank-memory") > 0 && bytes > memory {
+        let place = if path.is_empty() { "--n".into() } else { format!("{path}: line 6") };
+        let (need, have) = (show_bytes(bytes), show_bytes(memory));
+        return Err(refuse(format!(
+            "{place}: N = {most} takes {need} of each rank, which has {have}; choose a smaller N"
+        )));
+    }
+    input.notes.push(format!("other tests are sized by HPL's {} per rank", show_bytes(bytes)));
+    Ok(input)
+}
+
+fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteError> {
+    let mut notes = Vec::new();
+    let grid = match (params.count("p"), params.count("q")) {
+        (0, 0) => {
+            let (p, q) = sizes::grid(ranks);
+            notes.push(format!("grid {p} x {q}: as square as {ranks} ranks allow"));
+            (p as u64, q as u64)
+        }
+        (0, q) => ((ranks as u64 / q).max(1), q),
+        (p, 0) => (p, (ranks as u64 / p).max(1)),
+        given => given,
+    };
+    let text = params.word("memory");
+    let share = match (parse_share(text), parse_bytes(text)) {
+        (Some(share), _) if share > 0.0 => share,
+        (_, Ok(bytes)) if bytes > 0 => bytes as f64 / memory as f64,
+        _ => return Err(refuse(format!("memory={text}: a share like `80%` or a size like `64MiB`"))),
+    };
+    let on_grid = grid.0.saturating_mul(grid.1).min(ranks as u64).max(1) as usize;
+    let n = match params.count("n") {
+        0 => {
+            let rough = sizes::order(share, memory, on_grid, 1);
+            let nb = if params.count("nb") == 0 { sizes::block(rough) } else { params.count("nb") };
+            let n = sizes::order(share, memory, on_grid, nb);
+            notes
+                .push(format!("N = {n}: {text} of {} on each of {on_grid} ranks, in whole blocks", show_bytes(memory)));
+            n
+        }
+        n => n,
+    };
+    let nb = match params.count("nb") {
+        0 => {
+            let nb = sizes::block(n);
+            notes.push(format!("NB = {nb}: by the order of the system"));
+            nb
+        }
+        nb => nb,
+    };
+    Ok(Input {
+        ns: vec![n],
+        nbs: vec![nb],
+        mapping: "row",
+        grids: vec![grid],
+        threshold: 16.0,
+        pfacts: vec!["right"],
+        nbmins: vec![4],
+        ndivs: vec![2],
+        rfacts: vec!["crout"],
+        bcasts: vec!["1ringM"],
+        depths: vec![1],
+        swap: "mix",
+        swap_threshold: 64,
+        align: 8,
+        ptrans_ns: Vec::new(),
+        ptrans_nbs: Vec::new(),
+        notes,
+    })
+}
+
+impl Input {
+    fn largest(&self) -> u64 {
+        self.ns.iter().copied().max().unwrap_or(0)
+    }
+    fn fewest(&self) -> usize {
+        self.grids.iter().map(|(p, q)| p * q).min().unwrap_or(1) as usize
+    }
+
+    /// Every combination of HPL's lists, as parameters of its kernel.
+    fn hpl(&self) -> Vec<Params> {
+        let mut all = vec![Params::new()];
+        let mut vary = |values: Vec<Vec<(&str, String)>>| {
+            let with = |old: &Params, new: &[(&str, String)]| {
+                let mut params = old.clone();
+                params.extend(new.iter().map(|(name, value)| (name.to_string(), value.clone())));
+                params
+            };
+            all = all.iter().flat_map(|old| values.iter().map(move |new| with(old, new))).collect();
+        };
+        let numbers =
+            |name: &'static str, list: &[u64]| list.iter().map(|x| vec![(name, x.to_string())]).collect::<Vec<_>>();
+        let words =
+            |name: &'static str, list: &[&str]| list.iter().map(|x| vec![(name, x.to_string())]).collect::<Vec<_>>();
+        vary(numbers("n", &self.ns));
+        vary(numbers("nb", &self.nbs));
+        vary(self.grids.iter().map(|(p, q)| vec![("p", p.to_string()), ("q", q.to_string())]).collect());
+        vary(words("pfact", &self.pfacts));
+        vary(numbers("nbmin", &self.nbmins));
+        vary(numbers("ndiv", &self.ndivs));
+        vary(words("rfact", &self.rfacts));
+        vary(words("bcast", &self.bcasts));
+        vary(numbers("depth", &self.depths));
+        let fixed = [
+            ("mapping", self.mapping.to_string()),
+            ("swap", self.swap.to_string()),
+            ("threshold", self.threshold.to_string()),
+        ];
+        let numbers =
+            [("swap-threshold", self.swap_threshold), ("align", self.align)].map(|(name, x)| (name, x.to_string()));
+        vary(vec![fixed.into_iter().chain(numbers).collect()]);
+        all
+    }
+
+    /// Every case of PTRANS: extra sizes first, then half of each N; extra block sizes first.
+    fn ptrans(&self) -> Vec<Params> {
+        let least = PTRANS_LEAST * self.largest() as f64;
+        let extra = self.ptrans_ns.iter().copied().filter(|n| *n as f64 >= least);
+        let ns: Vec<u64> = extra.chain(self.ns.iter().map(|n| n / 2)).collect();
+        let mut all = Vec::new();
+        for (p, q) in &self.grids {
+            for n in &ns {
+                for nb in self.ptrans_nbs.iter().chain(&self.nbs) {
+                    let numbers = [("p", p), ("q", q), ("n", n), ("nb", nb)];
+                    let mut params: Params = numbers.map(|(name, x)| (name.to_string(), x.to_string())).into();
+                    params.insert("mapping".into(), self.mapping.into());
+                    params.insert("threshold".into(), self.threshold.to_string());
+                    all.push(params);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// One test in one mode.
+struct Case {
+    mode: &'static str,
+    test: &'static str,
+    kernel: &'static str,
+    params: Vec<Params>,
+    steps: u32,
+    blocks: u64,
+    /// Ranks that take part, if not all.
+    ranks: Option<usize>,
+}
+
+fn params<const N: usize>(list: [(&str, String); N]) -> Params {
+    list.map(|(name, value)| (name.to_string(), value)).into()
+}
+
+/// All tests in the order of version 1.5.0.
+fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
+    let (given, ranks) = (request.params, request.layout.ranks as usize);
+    let repetitions = given.count("repetitions").max(1);
+    let threads = given.count("threads-per-rank").max(1).to_string();
+    let blas = given.word("blas").to_string();
+    let bytes = sizes::matrix_bytes(input.largest(), input.fewest());
+    let threshold = input.threshold.to_string();
+    let case =
+        |mode, test, kernel, params| Case { mode, test, kernel, params, steps: 1, blocks: repetitions, ranks: None };
+    let three = |test, generator: &str| {
+        let own = params([
+            ("bits", sizes::random_access(bytes, 1).to_string()),
+            ("generator", generator.into()),
+            ("threads", threads.clone()),
+        ]);
+        let all = params([
+            ("bits", sizes::random_access(bytes, ranks).to_string()),
+            ("generator", generator.into()),
+            ("algorithm", given.word("algorithm").into()),
+        ]);
+        [
+            case("mpi", test, "random-access-mpi", vec![all]),
+            case("star", test, "random-access", vec![own.clone()]),
+            case("single", test, "random-access", vec![own]),
+        ]
+    };
+    let both = |test, kernel, own: Params| {
+        [case("star", test, kernel, vec![own.clone()]), case("single", test, kernel, vec![own])]
+    };
+    let dgemm = params([
+        ("n", sizes::dgemm(bytes).to_string()),
+        ("blas", blas.clone()),
+        ("threads", threads.clone()),
+        ("threshold", threshold.clone()),
+    ]);
+    let stream = params([
+        ("n", sizes::stream(bytes).to_string()),
+        ("stores", given.word("stores").into()),
+        ("threads", threads.clone()),
+    ]);
+    let fft = |n: u64| params([("n", n.to_string()), ("threads", threads.clone()), ("threshold", threshold.clone())]);
+    let (fft_ranks, fft_n) = sizes::fft_mpi(bytes, ranks);
+    let with = |mut list: Vec<Params>, names: &[(&str, &String)]| {
+        for params in &mut list {
+            params.extend(names.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        }
+        list
+    };
+    let mut hpl = with(input.hpl(), &[("threads", &threads), ("blas", &blas)]);
+    hpl[0].insert("remark".into(), input.notes.join("; "));
+    let mut all = Vec::new();
+    all.extend(three("random-access", "poly"));
+    all.extend(three("random-access-lcg", "lcg"));
+    all.push(Case {
+        blocks: PERMUTATIONS * repetitions,
+        ..case("mpi", "ptrans", "ptrans", with(input.ptrans(), &[("threads", &threads)]))
+    });
+    all.extend(both("dgemm", "dgemm", dgemm));
+    all.extend(both("stream", "stream", stream).map(|c| Case { steps: ROUNDS, ..c }));
+    all.push(Case { ranks: Some(fft_ranks), ..case("mpi", "fft", "fft-mpi", vec![fft(fft_n)]) });
+    all.extend(both("fft", "fft", fft(sizes::fft(bytes))));
+    all.extend(network().map(|(test, kernel, params)| case("mpi", test, kernel, vec![params])));
+    all.push(case("mpi", "hpl", "hpl", hpl));
+    all
+}
+
+/// Latency with 8 bytes, bandwidth with 2,000,000: loops and budgets of the original.
+fn network() -> [(&'static str, &'static str, Params); 4] {
+    let list = |size: &str, loops: &str, measurements: &str, last: (&str, &str)| {
+        params([
+            ("size", size.into()),
+            ("loops", loops.into()),
+            ("measurements", measurements.into()),
+            (last.0, last.1.into()),
+        ])
+    };
+    [
+        ("ping-pong-latency", "ping-pong", list("8", "8", "5", ("budget", "10s"))),
+        ("ping-pong-bandwidth", "ping-pong", list("2000000", "1", "2", ("budget", "30s"))),
+        ("ring-latency", "hpcc-rings", list("8", "5", "8", ("rings", "30"))),
+        ("ring-bandwidth", "hpcc-rings", list("2000000", "2", "3", ("rings", "10"))),
+    ]
+}
+
+/// Which cases the user asked for.
+fn wanted(cases: Vec<Case>, only: &[String]) -> Result<Vec<Case>, SuiteError> {
+    let names = |c: &Case| [c.test.to_string(), c.mode.to_string(), format!("{}/{}", c.mode, c.test)];
+    for word in only {
+        if !cases.iter().any(|c| names(c).contains(word) || (word == "latency" && is_network(c))) {
+            let known: Vec<String> = cases.iter().flat_map(names).chain(["latency".into()]).collect();
+            return Err(refuse(unknown("test", word, known.iter().map(String::as_str))));
+        }
+    }
+    let asked = |c: &Case| only.iter().any(|w| names(c).contains(w) || (w == "latency" && is_network(c)));
+    Ok(cases.into_iter().filter(|c| only.is_empty() || asked(c)).collect())
+}
+
+fn is_network(case: &Case) -> bool {
+    matches!(case.kernel, "ping-pong" | "hpcc-rings")
+}
+
+/// The places of the first ranks, node by node.
+fn first(ranks: usize, layout: Layout) -> Vec<Place> {
+    let slots = layout.min_ranks_per_node.max(1);
+    let all = (0..layout.nodes).flat_map(|node| (0..slots).map(move |slot| Place { node, slot }));
+    all.take(ranks).collect()
+}
+
+/// A random rank, never the first if there are others.
+fn single(layout: Layout, seed: u64) -> Place {
+    let places = first(layout.ranks as usize, layout);
+    let mut rng = Rng::new(seed, "hpcc single", 0);
+    places[if places.len() > 1 { 1 + rng.below(places.len() as u64 - 1) as usize } else { 0 }]
+}
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    let input = read(params, layout.ranks as usize)?;
+    let everyone = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None };
+    let mut phases = Vec::new();
+    for case in wanted(cases(request, &input), &params.names("only"))? {
+        let (members, instances) = match (case.mode, case.ranks) {
+            ("single", _) => (Members::Places(vec![single(*layout, *seed)]), Instances::Rank),
+            // STREAM's star has a barrier around each kernel, so its ranks are together.
+            ("star", _) if case.test != "stream" => (everyone.clone(), Instances::Rank),
+            (_, Some(ranks)) if ranks < layout.ranks as usize => {
+                (Members::Places(first(ranks, *layout)), Instances::Job)
+            }
+            _ => (everyone.clone(), Instances::Job),
+        };
+        let several = case.params.len() > 1;
+        for (index, params) in case.params.into_iter().enumerate() {
+            let base = format!("{}/{}", case.mode, case.test);
+            let name = if several { format!("{base}/{}", index + 1) } else { base };
+            let stop = Stop {
+                warmup: 0,
+                steps: case.steps,
+                arrangements: case.blocks.min(u64::from(u32::MAX)) as u32,
+                blocks: case.blocks,
+                min_blocks: 0,
+                time_s: None,
+                precision: None,
+                pulse: None,
+            };
+            let job = Job {
+                name: name.clone(),
+                kernel: case.kernel.into(),
+                params,
+                role: Role::Measured,
+                members: members.clone(),
+                instances,
+                stop,
+            };
+            phases.push(Phase { name, jobs: vec![job] });
+        }
+    }
+    let plan = Plan { suite: "hpcc".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}

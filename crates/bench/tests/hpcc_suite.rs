@@ -1,0 +1,119 @@
+//! The suite `hpcc` from its parameters to a record, on the simulated machine.
+
+mod common;
+
+use record::{Layout, Payload, Plan, Verdict};
+use spec::Params;
+use tailback_bench::suite;
+use tailback_bench::suites::Request;
+
+fn plan(ranks: u32, given: &[(&str, &str)]) -> Result<Plan, String> {
+    let suite = suite("hpcc").unwrap();
+    let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let params = suite.card.resolve(&given).map_err(|e| e.to_string())?;
+    let layout = Layout { nodes: ranks, ranks, min_ranks_per_node: 1, max_ranks_per_node: 1 };
+    let request = Request { params: &params, layout, seed: 3, payload: Payload::Checked };
+    (suite.plan)(&request).map_err(|e| e.to_string())
+}
+
+#[test]
+fn the_order_and_the_sizes_are_the_originals() {
+    let plan = plan(2, &[("n", "8000"), ("nb", "192")]).unwrap();
+    let names: Vec<&str> = plan.phases.iter().map(|p| p.name.as_str()).collect();
+    let want = [
+        "mpi/random-access",
+        "star/random-access",
+        "single/random-access",
+        "mpi/random-access-lcg",
+        "star/random-access-lcg",
+        "single/random-access-lcg",
+        "mpi/ptrans",
+        "star/dgemm",
+        "single/dgemm",
+        "star/stream",
+        "single/stream",
+        "mpi/fft",
+        "star/fft",
+        "single/fft",
+        "mpi/ping-pong-latency",
+        "mpi/ping-pong-bandwidth",
+        "mpi/ring-latency",
+        "mpi/ring-bandwidth",
+        "mpi/hpl",
+    ];
+    assert_eq!(names, want);
+    let param = |phase: &str, name: &str| {
+        let phase = plan.phases.iter().find(|p| p.name == phase).unwrap();
+        phase.jobs[0].params[name].clone()
+    };
+    assert_eq!((param("mpi/ptrans", "n"), param("star/dgemm", "n")), ("4000".into(), "3265".into()));
+    assert_eq!((param("star/stream", "n"), param("mpi/fft", "n")), ("10666666".into(), "4194304".into()));
+    assert_eq!((param("mpi/random-access", "bits"), param("star/random-access", "bits")), ("25".into(), "24".into()));
+}
+
+#[test]
+fn tests_and_modes_are_chosen_by_name() {
+    let names = |only: &str| -> Vec<String> {
+        plan(3, &[("n", "100"), ("only", only)]).unwrap().phases.into_iter().map(|p| p.name).collect()
+    };
+    assert_eq!(names("hpl,ptrans"), ["mpi/ptrans", "mpi/hpl"]);
+    assert_eq!(names("single/fft,single/dgemm"), ["single/dgemm", "single/fft"]);
+    assert_eq!(names("latency").len(), 4);
+    assert_eq!(names("star").len(), 5);
+    assert!(plan(3, &[("only", "hpk")]).unwrap_err().contains("did you mean `hpl`"));
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_runs() {
+    let refused = |given: &[(&str, &str)]| plan(4, given).unwrap_err();
+    assert!(refused(&[("p", "3"), ("q", "2")]).contains("3 x 2 does not fit 4 ranks"));
+    assert!(refused(&[("n", "1000000"), ("rank-memory", "1GiB")]).contains("choose a smaller N"));
+    assert!(refused(&[("memory", "much")]).contains("a share like `80%`"));
+    assert!(refused(&[("memory", "0%")]).contains("a share like `80%`"));
+    assert!(refused(&[("n", "-5")]).contains("not a whole number"));
+    assert!(refused(&[("hpccinf", "no-such-file")]).contains("cannot read no-such-file"));
+    let path = std::env::temp_dir().join(format!("hpccinf-{}.txt", std::process::id()));
+    std::fs::write(&path, "x\nx\nx\n8\n1\nmany\n1\n80\n0\n1\n1\n1\n").unwrap();
+    let said = refused(&[("hpccinf", path.to_str().unwrap())]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(said.contains("line "), "{said}");
+}
+
+/// All but the messages of two megabytes, of which the simulator sends every packet.
+const ONLY: &str = "star,single,random-access,random-access-lcg,ptrans,fft,ping-pong-latency,ring-latency,hpl";
+
+#[test]
+fn every_test_runs_and_is_right() {
+    for (ranks, layout) in [(1, (1, 1)), (3, (3, 1)), (4, (2, 2))] {
+        let machine = common::machine(layout.0, layout.1);
+        let suite = suite("hpcc").unwrap();
+        let given = [("n", "64"), ("nb", "8"), ("memory", "1MiB"), ("repetitions", "2"), ("only", ONLY)];
+        let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let params = suite.card.resolve(&given).unwrap();
+        let layout = Layout {
+            nodes: layout.0 as u32,
+            ranks,
+            min_ranks_per_node: layout.1 as u32,
+            max_ranks_per_node: layout.1 as u32,
+        };
+        let plan = (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap();
+        let record = common::run(&machine, &plan, false);
+        for job in record.phases.iter().flat_map(|p| &p.jobs) {
+            let alone = ranks == 1 && matches!(job.kernel.as_str(), "ping-pong" | "hpcc-rings");
+            assert_eq!(job.skipped.is_some(), alone, "{} on {ranks}: {:?}", job.name, job.skipped);
+            assert!(
+                alone || matches!(job.verdict, Verdict::Right { .. }),
+                "{} on {ranks}: {:?}",
+                job.name,
+                job.verdict
+            );
+            assert!(alone || !job.results.is_empty(), "{}", job.name);
+        }
+        let hpl = &record.phase("mpi/hpl").unwrap().jobs[0];
+        assert!(
+            hpl.results["residual"] < 16.0 && hpl.notes.iter().any(|n| n.contains("sized by HPL")),
+            "{:?}",
+            hpl.notes
+        );
+    }
+}
