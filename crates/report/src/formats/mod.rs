@@ -1,6 +1,7 @@
 //! The table of formats. To add one: a file here and a line in [`FORMATS`].
 
 mod gpcnet;
+mod hpcc;
 mod json;
 mod text;
 
@@ -31,6 +32,7 @@ pub const FORMATS: &[Format] = &[
         about: "the same as built with -DVERBOSE: seven columns and congestor rows",
         write: gpcnet::write_verbose,
     },
+    Format { name: "hpcc", about: "the summary section of HPC Challenge's hpccoutf.txt", write: hpcc::write },
 ];
 
 /// The format of this name, or what to say when there is none.
