@@ -1,0 +1,69 @@
+//! Comparisons as tables.
+
+use super::{Comparison, Judgement};
+use crate::grid::Grid;
+use crate::table::{digits, known};
+use crate::view::{Known, View, gpcnet_title, mean, quantile};
+use record::reference::System;
+
+/// The tests of a comparison, a line each.
+pub fn compared(comparison: &Comparison) -> Grid {
+    let header = ["Test", "", "unit", "first", "second", "times worse", "95% sure", "P(worse)", "verdict"];
+    let mut grid = Grid::new("Second against first; above 1 times is worse", &header);
+    for row in &comparison.rows {
+        let sure = match row.times_worse.interval {
+            Some(i) => format!("{:.3} to {:.3}", i.low, i.high),
+            None => "-".into(),
+        };
+        let mut verdict = row.judgement.words().to_string();
+        let judged = matches!(row.judgement, Judgement::Better | Judgement::Worse);
+        if judged && !comparison.differences.is_empty() {
+            // A better number of another machine or size is not an improvement, so the word does not stand alone.
+            verdict += " (runs differ)";
+        }
+        grid.row([
+            row.test.clone(),
+            row.statistic.to_string(),
+            row.unit.to_string(),
+            known(row.first, 1.0),
+            known(row.second, 1.0),
+            format!("{:.3}", row.times_worse.value),
+            sure,
+            format!("{:.2}", row.chance_worse),
+            verdict,
+        ]);
+    }
+    grid
+}
+
+/// A run beside published systems: values and impacts of the tests that both have at the same message size.
+pub fn published(view: &View<'_>, systems: &[&System]) -> Grid {
+    let mut header = vec!["Test".to_string(), String::new(), "unit".into(), "this run".into()];
+    header.extend(systems.iter().map(|s| s.label()));
+    let mut grid =
+        Grid { caption: "Published systems; rounded as printed, without intervals".into(), header, rows: vec![] };
+    for canary in &view.canaries {
+        let title = gpcnet_title(canary.isolated);
+        let (metric, (scale, unit)) = (canary.isolated.metric, canary.isolated.metric.shown());
+        let mut add =
+            |what: &str, unit: &str, scale: f64, ours: Option<Known>, theirs: &dyn Fn(&System) -> Option<f64>| {
+                let values: Vec<Option<f64>> = systems.iter().map(|s| theirs(s)).collect();
+                if values.iter().all(Option::is_none) {
+                    return;
+                }
+                let mut row = vec![canary.name.to_string(), what.to_string(), unit.to_string()];
+                row.push(ours.map_or("-".into(), |x| known(x, scale)));
+                row.extend(values.into_iter().map(|x| x.map_or("-".into(), |x| digits(x * scale))));
+                grid.row(row);
+            };
+        for (phase, job) in [("isolated", Some(canary.isolated)), ("loaded", canary.loaded)] {
+            for (stat, ours) in [("avg", job.map(mean)), ("99%", job.map(|j| quantile(j, 0.99)))] {
+                add(&format!("{phase} {stat}"), unit, scale, ours, &|s| s.value(&title, phase, stat));
+            }
+        }
+        let impact = canary.impact();
+        add("impact avg", "x", 1.0, impact.map(|i| i.average), &|s| s.impact(metric, &title).average);
+        add("impact 99%", "x", 1.0, impact.map(|i| i.tail), &|s| s.impact(metric, &title).tail);
+    }
+    grid
+}

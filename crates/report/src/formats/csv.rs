@@ -1,0 +1,125 @@
+//! Every number of a record, one a line: the tidy long form that spreadsheets and data frames read without help.
+
+use crate::merits::merits;
+use crate::view::{View, mean, quantile};
+use record::summary::QUANTILES;
+use record::{Interval, MachineRecord, PhaseRecord};
+use std::fmt::Write;
+
+const HEADER: &str = "run,suite,machine,nodes,ranks,seed,phase,job,kernel,role,statistic,value,low,high,unit\n";
+
+pub(super) fn write(view: &View<'_>) -> Result<String, String> {
+    write_all(std::slice::from_ref(view))
+}
+
+pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
+    let mut out = HEADER.to_string();
+    for (i, view) in views.iter().enumerate() {
+        let mut lines = Lines { prefix: prefix(i + 1, view), out: &mut out };
+        view.record.phases.iter().for_each(|phase| lines.phase(phase));
+        for merit in merits(view) {
+            let job = [&merit.name, "", ""];
+            lines.line("merit", job, "value", merit.known.value, merit.known.interval, merit.unit);
+        }
+    }
+    Ok(out)
+}
+
+/// A cell as RFC 4180 wants it.
+fn quote(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    }
+}
+
+fn prefix(run: usize, view: &View<'_>) -> String {
+    let record = view.record;
+    let machine = match &record.machine {
+        MachineRecord::Simulated { name, .. } => format!("simulated:{name}"),
+        MachineRecord::Mpi { facts, .. } => format!("mpi:{}", facts.get("library").map_or("unknown", |l| l)),
+        MachineRecord::Local { host } => format!("local:{}", host.name),
+    };
+    let layout = &record.layout;
+    format!(
+        "{run},{},{},{},{},{}",
+        quote(&record.plan.suite),
+        quote(&machine),
+        layout.nodes,
+        layout.ranks,
+        record.plan.seed
+    )
+}
+
+struct Lines<'a> {
+    prefix: String,
+    out: &'a mut String,
+}
+
+impl Lines<'_> {
+    /// One line; a value that is not a number is an empty cell.
+    fn line(&mut self, phase: &str, job: [&str; 3], stat: &str, value: f64, interval: Option<Interval>, unit: &str) {
+        let number = |x: f64| if x.is_finite() { format!("{x}") } else { String::new() };
+        let (low, high) = interval.map_or((f64::NAN, f64::NAN), |i| (i.low, i.high));
+        let [name, kernel, role] = job.map(quote);
+        let _ = writeln!(
+            self.out,
+            "{},{},{name},{kernel},{role},{},{},{},{},{unit}",
+            self.prefix,
+            quote(phase),
+            quote(stat),
+            number(value),
+            number(low),
+            number(high)
+        );
+    }
+
+    fn phase(&mut self, phase: &PhaseRecord) {
+        for job in &phase.jobs {
+            let role = if job.role == record::Role::Measured { "measured" } else { "background" };
+            let id = [job.name.as_str(), &job.kernel, role];
+            let mut add = |stat: &str, value: f64, interval: Option<Interval>, unit: &str| {
+                self.line(&phase.name, id, stat, value, interval, unit);
+            };
+            add("samples", job.summary.samples as f64, None, "");
+            add("bytes", job.bytes as f64, None, "B");
+            add("elapsed", job.elapsed_s, None, "s");
+            if job.summary.samples > 0 {
+                let (scale, unit) = job.metric.shown();
+                let ends = |i: Option<Interval>| i.map(|i| Interval { low: i.low * scale, high: i.high * scale });
+                let s = &job.summary;
+                add("mean", s.mean * scale, ends(mean(job).interval), unit);
+                add("mean-worst", s.mean_worst * scale, None, unit);
+                add("best", s.best * scale, None, unit);
+                add("worst", s.worst * scale, None, unit);
+                for q in QUANTILES {
+                    let x = quantile(job, q);
+                    add(&format!("p{}", 100.0 * q), x.value * scale, ends(x.interval), unit);
+                }
+            }
+            for (name, value) in &job.results {
+                add(&format!("result:{name}"), *value, None, "");
+            }
+        }
+        for counter in &phase.counters {
+            let nodes = counter.per_node.len();
+            let at = |share: f64| counter.per_node.get((share * nodes.saturating_sub(1) as f64).round() as usize);
+            for (stat, share) in [("min", 0.0), ("p50", 0.5), ("max", 1.0)] {
+                let value = at(share).map_or(f64::NAN, |&v| v as f64);
+                let stat = format!("counter:{}:{stat}", counter.name);
+                self.line(&phase.name, [&counter.job, "", ""], &stat, value, None, "");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_with_commas_and_quotes_are_quoted() {
+        assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quote("plain"), "plain");
+    }
+}

@@ -1,0 +1,98 @@
+//! A table of texts with a caption, written as HTML or Markdown.
+
+use crate::svg::escape;
+use std::fmt::Write;
+
+/// The numbers behind a picture, or a table in its own right. The first column names the rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    /// What it shows.
+    pub caption: String,
+    /// Names of the columns.
+    pub header: Vec<String>,
+    /// The cells, row by row.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// An empty table.
+    pub fn new(caption: &str, header: &[&str]) -> Grid {
+        Grid { caption: caption.into(), header: header.iter().map(|h| h.to_string()).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// As an HTML table that a screen reader can walk through.
+    pub fn html(&self, id: &str) -> String {
+        let mut out = format!("<div class=\"wide\"><table id=\"{id}\"><caption>{}</caption>", escape(&self.caption));
+        out.push_str("<thead><tr>");
+        for name in &self.header {
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            out.push_str("<tr>");
+            for (i, cell) in row.iter().enumerate() {
+                let cell = escape(cell);
+                let _ = match i {
+                    0 => write!(out, "<th scope=\"row\">{cell}</th>"),
+                    _ => write!(out, "<td>{cell}</td>"),
+                };
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>\n");
+        out
+    }
+
+    /// As a Markdown table of GitHub's kind.
+    pub fn markdown(&self) -> String {
+        let cell =
+            |text: &String| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('\n', " ");
+        let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
+        let mut out = line(&self.header);
+        let rule: Vec<String> = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" }.into()).collect();
+        out.push_str(&line(&rule));
+        self.rows.iter().for_each(|row| out.push_str(&line(row)));
+        out
+    }
+}
+
+/// Five significant digits, for the numbers behind pictures.
+pub fn exact(x: f64) -> String {
+    if !x.is_finite() {
+        return "-".into();
+    }
+    if x == 0.0 {
+        return "0".into();
+    }
+    let places = (4 - x.abs().log10().floor() as i32).max(0) as usize;
+    if places > 12 {
+        return format!("{x:.4e}");
+    }
+    let text = format!("{x:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_cannot_break_a_table() {
+        let mut grid = Grid::new("a < b", &["name", "x|y"]);
+        grid.row(["<img>".to_string(), "1|2\n3".to_string()]);
+        assert!(grid.html("t").contains("&lt;img&gt;") && grid.html("t").contains("a &lt; b"));
+        assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| &lt;img> | 1\\|2 3 |\n");
+    }
+
+    #[test]
+    fn five_digits() {
+        for (x, text) in [(1234567.0, "1234567"), (1.23456789, "1.2346"), (0.00012, "0.00012"), (3e-20, "3.0000e-20")] {
+            assert_eq!(exact(x), text);
+        }
+    }
+}

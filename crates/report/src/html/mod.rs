@@ -1,0 +1,125 @@
+//! One self-contained page: no network, no fonts, no libraries; light, dark and on paper.
+//!
+//! A page's own policy forbids it to load anything. Every picture stands in a `figure` with the numbers behind it in a table,
+//! which a small script offers as CSV; without the script nothing but that button is missing.
+
+mod counters;
+mod distributions;
+mod key;
+mod systems;
+mod what;
+
+use crate::grid::Grid;
+use crate::svg::{self, Svg, escape};
+use crate::view::View;
+use std::fmt::Write;
+pub(crate) use what::{command, facts};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// A page under construction: what stands in `main`, and its contents.
+pub struct Page {
+    body: String,
+    contents: Vec<(String, String)>,
+    figures: usize,
+}
+
+impl Page {
+    /// Begins a section.
+    fn section(&mut self, title: &str) {
+        let id = format!("s{}", self.contents.len() + 1);
+        if !self.contents.is_empty() {
+            self.body.push_str("</section>\n");
+        }
+        let _ = writeln!(
+            self.body,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2>",
+            escape(title)
+        );
+        self.contents.push((id, title.to_string()));
+    }
+
+    /// A paragraph of plain text.
+    fn say(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p>{}</p>", escape(text));
+    }
+
+    /// Pictures with a caption and the numbers behind them.
+    fn figure(&mut self, caption: &str, pictures: Vec<Svg>, numbers: &[Grid]) {
+        self.figures += 1;
+        let id = format!("figure{}", self.figures);
+        let _ = writeln!(self.body, "<figure><figcaption>{}</figcaption><div class=\"panels\">", escape(caption));
+        for (i, picture) in pictures.into_iter().enumerate() {
+            self.body.push_str(&picture.finish(&format!("{id}-{}", i + 1)));
+        }
+        self.body.push_str("</div>\n");
+        for (i, grid) in numbers.iter().enumerate() {
+            let _ = writeln!(self.body, "<details><summary>Numbers: {}</summary>", escape(&grid.caption));
+            self.save(grid, &format!("{id}-numbers{}", i + 1));
+            self.body.push_str("</details>\n");
+        }
+        self.body.push_str("</figure>\n");
+    }
+
+    /// A table in full view.
+    fn table(&mut self, grid: &Grid) {
+        self.figures += 1;
+        let id = format!("table{}", self.figures);
+        self.save(grid, &id);
+    }
+
+    fn save(&mut self, grid: &Grid, id: &str) {
+        self.body.push_str(&grid.html(id));
+        let _ = writeln!(self.body, "<button type=\"button\" data-table=\"{id}\" hidden>Save as CSV</button>");
+    }
+}
+
+/// One page for one record or several.
+pub fn page(views: &[View<'_>]) -> String {
+    let mut page = Page { body: String::new(), contents: Vec::new(), figures: 0 };
+    for (i, view) in views.iter().enumerate() {
+        let of = if views.len() > 1 { format!(" of run {}", i + 1) } else { String::new() };
+        key::write(&mut page, view, &of);
+        distributions::write(&mut page, view, &of);
+        counters::write(&mut page, view, &of);
+    }
+    systems::write(&mut page, views);
+    for (i, view) in views.iter().enumerate() {
+        let of = if views.len() > 1 { format!(", run {}", i + 1) } else { String::new() };
+        what::write(&mut page, view, &of);
+    }
+    whole(views, page)
+}
+
+fn whole(views: &[View<'_>], page: Page) -> String {
+    let mut links = String::new();
+    for (id, title) in &page.contents {
+        let _ = write!(links, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
+    }
+    let title = match views {
+        [one] => format!("{} on {}", one.record.plan.suite, one.machine()),
+        several => format!("{} runs", several.len()),
+    };
+    let title = escape(&title);
+    let mut heads = String::new();
+    for view in views {
+        let word = view.outcome().word();
+        let about = format!("{}, {}, seed {}", view.machine(), view.layout(), view.record.plan.seed);
+        let _ = writeln!(heads, "<p><span class=\"badge {word}\">{word}</span> {}</p>", escape(&about));
+    }
+    let version = views.first().map(|v| escape(&v.record.tailback)).unwrap_or_default();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>Tailback: {title}</title>\n\
+         <style>\n{}{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
+         <header><h1>{title}</h1>\n{heads}</header>\n<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n\
+         <main id=\"main\">\n{}</section>\n</main>\n\
+         <footer>Made by Tailback {version} from the record of the run; it can be made again with <code>tailback report \
+         --format html</code>.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        svg::STYLE,
+        page.body
+    )
+}

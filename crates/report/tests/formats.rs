@@ -1,0 +1,94 @@
+//! Every format of the table, against committed text. A new format is tested without writing a test.
+
+mod common;
+
+use common::{golden, gpcnet};
+use tailback_report as report;
+use tailback_report::{FORMATS, View, format, write_all};
+
+#[test]
+fn every_format_of_a_made_up_run_is_the_committed_one() {
+    let record = gpcnet(1.0, 1);
+    for format in FORMATS {
+        let text = (format.write)(&View::new(&record)).unwrap_or_else(|refused| format!("refused: {refused}\n"));
+        golden(&format!("gpcnet.{}", format.name), &text);
+    }
+}
+
+#[test]
+fn several_records_are_one_page_one_table_one_exposition() {
+    let records = [gpcnet(1.0, 1), gpcnet(2.0, 2)];
+    let views: Vec<View<'_>> = records.iter().map(View::new).collect();
+    let write = |name: &str| write_all(format(name).unwrap(), &views).unwrap();
+    assert_eq!(write("html").matches("<html").count(), 1);
+    assert!(write("html").contains("Key results of run 2"));
+    assert_eq!(write("csv").matches("run,suite").count(), 1);
+    assert_eq!(write("openmetrics").matches("# EOF").count(), 1);
+    assert_eq!(write("text").matches("RESULT: PASS").count(), 2);
+}
+
+/// One root, every id once, references that resolve, nothing foreign, small.
+#[test]
+fn pages_are_self_contained_and_text_stays_text() {
+    let record = gpcnet(1.0, 1);
+    let page = report::html::page(&[View::new(&record), View::new(&record)]);
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    for foreign in ["src=", "@import", "url(", "<link", "<iframe"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    let outside: Vec<&str> = page.match_indices("http").map(|(i, _)| &page[i..i + 26]).collect();
+    assert!(outside.iter().all(|u| u.starts_with("http://www.w3.org/2000/svg") || u.starts_with("http-equiv")));
+    assert!(!page.contains("<script>alert"), "a warning is text");
+    let values = |attribute: &str| -> Vec<String> {
+        let mark = format!(" {attribute}=\"");
+        let found = page.split(mark.as_str()).skip(1);
+        found.map(|rest| rest.split('"').next().unwrap().to_string()).collect()
+    };
+    let mut ids = values("id");
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an id is used twice");
+    let links = values("href").into_iter().map(|l| l.trim_start_matches('#').to_string());
+    let labels = values("aria-labelledby").into_iter().flat_map(|l| l.split(' ').map(String::from).collect::<Vec<_>>());
+    let tables = values("data-table");
+    for target in links.chain(labels).chain(tables) {
+        assert!(ids.contains(&target), "{target} is nowhere");
+    }
+    assert_eq!(page.matches("<figure").count(), page.matches("</figure").count());
+    assert_eq!(page.matches("<svg").count(), page.matches("<desc").count());
+    assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
+}
+
+/// The rules of the OpenMetrics text format that a scraper stumbles over.
+#[test]
+fn openmetrics_follow_their_grammar() {
+    let record = gpcnet(1.0, 1);
+    let text = (format("openmetrics").unwrap().write)(&View::new(&record)).unwrap();
+    assert!(text.ends_with("\n# EOF\n"));
+    let (mut family, mut seen, mut samples) = (String::new(), Vec::new(), std::collections::BTreeSet::new());
+    for line in text.lines().filter(|l| *l != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            family = rest.split(' ').next().unwrap().to_string();
+            assert!(!seen.contains(&family), "{family} is opened twice");
+            seen.push(family.clone());
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            assert!(family.ends_with(&format!("_{}", rest.split(' ').nth(1).unwrap())), "{line}");
+        } else if !line.starts_with("# HELP ") {
+            let (id, value) = line.rsplit_once(' ').unwrap();
+            assert!(id.starts_with(&family) && id.ends_with('}'), "{line}");
+            assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+            assert!(samples.insert(id.to_string()), "twice: {id}");
+        }
+    }
+    assert!(samples.len() > 50);
+}
+
+#[test]
+fn the_csv_has_as_many_cells_in_every_line() {
+    let record = gpcnet(1.0, 1);
+    let text = (format("csv").unwrap().write)(&View::new(&record)).unwrap();
+    let cells = |line: &str| line.matches(',').count();
+    assert!(text.lines().all(|l| cells(l) == cells(text.lines().next().unwrap())));
+    assert!(text.contains(",merit,gpcnet.p2p-lat.impact99,"));
+}
