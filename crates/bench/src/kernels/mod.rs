@@ -3,10 +3,13 @@
 mod allreduce;
 mod alltoall;
 pub mod command;
+mod flow;
 pub mod hpcc;
 mod incast;
 mod null;
+mod pair;
 mod pause;
+mod queue;
 mod ring;
 mod rma_ring;
 
@@ -27,6 +30,13 @@ pub const KERNELS: &[Kernel] = &[
     incast::PUT_INCAST,
     incast::GET_BCAST,
     incast::P2P_BCAST,
+    pair::PINGPONG,
+    pair::STREAM,
+    pair::DUPLEX,
+    queue::QUEUE,
+    queue::LATE,
+    flow::FLOW,
+    flow::RATE,
     hpcc::hpl::HPL,
     hpcc::ptrans::PTRANS,
     hpcc::random_access::LOCAL,

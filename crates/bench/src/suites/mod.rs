@@ -3,10 +3,12 @@
 mod ambient;
 mod app;
 mod congest;
+pub mod contention;
 mod gpcnet;
 mod harness;
 pub mod hpcc;
 mod loops;
+pub mod maxrate;
 mod network;
 mod roles;
 
@@ -54,8 +56,17 @@ pub enum SuiteError {
 }
 
 /// Every suite, in the order of `tailback list`.
-pub const SUITES: &[Suite] =
-    &[gpcnet::GPCNET, network::NETWORK, hpcc::HPCC, congest::CONGEST, ambient::AMBIENT, app::APP, harness::HARNESS];
+pub const SUITES: &[Suite] = &[
+    gpcnet::GPCNET,
+    network::NETWORK,
+    hpcc::HPCC,
+    congest::CONGEST,
+    ambient::AMBIENT,
+    app::APP,
+    maxrate::MAXRATE,
+    contention::CONTENTION,
+    harness::HARNESS,
+];
 
 /// The suite of this name, or what to say when there is none.
 pub fn suite(name: &str) -> Result<&'static Suite, String> {

@@ -68,6 +68,11 @@ pub enum Outcome {
     Invalid,
 }
 
+/// Whether a send of `prompt` seconds that took `late` with its receiver late by `delay` waited for it.
+pub fn blocks(prompt: f64, late: f64, delay: f64) -> bool {
+    late > 0.5 * delay && late > 2.0 * prompt
+}
+
 /// The state of a probe.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -110,7 +115,7 @@ impl Probe {
             self.outcome = Some(Outcome::Invalid);
             return;
         }
-        let blocked = late > 0.5 * self.settings.delay && late > 2.0 * prompt;
+        let blocked = blocks(prompt, late, self.settings.delay);
         if blocked {
             self.votes.0 += 1;
         } else {

@@ -1,0 +1,108 @@
+//! One flow of a contention graph: rank 0 sends, rank 1 receives and measures.
+//!
+//! A graph is a phase with one job per flow, so the phase starts all flows together. `flow` sends one message and its sample is
+//! the completion time seen by the receiver; `flow-rate` sends windows without end and its sample is the rate.
+
+use crate::kernel::{Kernel, Pattern, Setup};
+use crate::payload::{Lanes, Stamp};
+use comm::{Comm, Op, Refusal, Tag};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Time, Work};
+
+/// One message; when is it there?
+pub const FLOW: Kernel = Kernel {
+    card: Card {
+        name: "flow",
+        about: "One message from rank 0 to rank 1; the sample is the time until it is received",
+        source: "Martinasso, Mehaut (Euro-Par 2011)",
+        params: &[
+            Param { name: "size", about: "bytes of the message", kind: Kind::Size, default: "20MiB" },
+            Param { name: "start", about: "how long the sender waits first", kind: Kind::Time, default: "0s" },
+        ],
+    },
+    metric: Metric::Duration,
+    min_ranks: 2,
+    start: |setup| start(setup, false),
+};
+
+/// Messages without end; at which rate do they come?
+pub const RATE: Kernel = Kernel {
+    card: Card {
+        name: "flow-rate",
+        about: "Windows of messages from rank 0 to rank 1 without end; the sample is the receiver's rate",
+        source: "after Martinasso, Mehaut (Euro-Par 2011)",
+        params: &[
+            Param { name: "size", about: "bytes of one message", kind: Kind::Size, default: "1MiB" },
+            Param { name: "window", about: "messages under way at once", kind: Kind::Count, default: "8" },
+        ],
+    },
+    metric: Metric::Bandwidth,
+    min_ranks: 2,
+    start: |setup| start(setup, true),
+};
+
+const TAG: Tag = 21;
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
+
+struct Flow<'c> {
+    comm: &'c dyn Comm,
+    start: Time,
+    window: usize,
+    work: Work,
+    round: u64,
+    out: Lanes,
+    into: Lanes,
+}
+
+fn start(setup: Setup<'_>, steady: bool) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let params = setup.params;
+    let size = params.size("size");
+    let window = if steady { params.count("window").max(1) as usize } else { 1 };
+    let lanes = |rank: usize, n: usize| Lanes::new(setup.payload, if setup.comm.rank() == rank { n } else { 0 }, size);
+    Ok(Box::new(Flow {
+        comm: setup.comm,
+        start: if steady { Time::ZERO } else { params.time("start") },
+        window,
+        work: Work::messages(window as u64, window as u64 * size as u64),
+        round: 0,
+        out: lanes(SENDER, 1),
+        into: lanes(RECEIVER, window),
+    }))
+}
+
+impl Pattern for Flow<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        if self.comm.rank() == SENDER {
+            self.out.fill(0, Stamp { sender: SENDER, round, lane: 0 });
+        }
+        self.into.clear();
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        match self.comm.rank() {
+            SENDER => {
+                self.comm.pause(self.start);
+                let send = |_| Op::Send { to: RECEIVER, tag: TAG, data: self.out.data(0) };
+                self.comm.exchange(&mut (0..self.window).map(send).collect::<Vec<_>>());
+                None
+            }
+            RECEIVER => {
+                let receive = |into| Op::Recv { from: SENDER, tag: TAG, into };
+                self.comm.exchange(&mut self.into.buffers().take(self.window).map(receive).collect::<Vec<_>>());
+                Some(self.work)
+            }
+            _ => None,
+        }
+    }
+
+    fn verify(&mut self) -> Verdict {
+        if self.comm.rank() != RECEIVER {
+            return Verdict::Right { checked: 0 };
+        }
+        let stamp = Stamp { sender: SENDER, round: self.round, lane: 0 };
+        let verdicts = (0..self.window).map(|lane| self.into.check(lane, stamp));
+        verdicts.reduce(Verdict::and).expect("a window has lanes")
+    }
+}

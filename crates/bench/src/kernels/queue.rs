@@ -1,0 +1,159 @@
+//! Many messages between two ranks, and a receiver that is late: what a library does when messages and receives do not meet
+//! at once.
+
+use super::pair::{leads, partner};
+use crate::kernel::{Kernel, Pattern, Setup};
+use crate::payload::{Lanes, Stamp};
+use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Time, Work};
+
+/// Many receives posted in the order of the messages or against it.
+pub const QUEUE: Kernel = Kernel {
+    card: Card {
+        name: "pair-queue",
+        about: "Many messages to receives posted before, in the same order or the reverse; the sample is the time of all",
+        source: "Bienz, Gropp, Olson (2018), queue search",
+        params: &[
+            Param { name: "size", about: "bytes of one message", kind: Kind::Size, default: "8" },
+            Param { name: "messages", about: "how many at once, at most 30000", kind: Kind::Count, default: "100" },
+            Param {
+                name: "order",
+                about: "order of the receives",
+                kind: Kind::Choice(&["same", "reverse"]),
+                default: "same",
+            },
+        ],
+    },
+    metric: Metric::Latency,
+    min_ranks: 2,
+    start: start_queue,
+};
+
+/// Gropp's buflimit: does a send wait for its receiver?
+pub const LATE: Kernel = Kernel {
+    card: Card {
+        name: "late-receiver",
+        about: "A blocking send to a receiver that comes later by a delay; the sample is the time of the send",
+        source: "after Gropp's buflimit",
+        params: &[
+            Param { name: "size", about: "bytes of the message", kind: Kind::Size, default: "1KiB" },
+            Param { name: "delay", about: "how much later the receiver comes", kind: Kind::Time, default: "10ms" },
+        ],
+    },
+    metric: Metric::Latency,
+    min_ranks: 2,
+    start: start_late,
+};
+
+const MOST: usize = 30_000;
+const FIRST: Tag = 1;
+const GO: Tag = MOST as Tag + FIRST;
+const _: () = assert!(GO < FIRST_RESERVED_TAG, "tags above belong to the engine");
+
+struct Queue<'c> {
+    comm: &'c dyn Comm,
+    messages: usize,
+    reverse: bool,
+    round: u64,
+    out: Lanes,
+    into: Lanes,
+}
+
+fn start_queue(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let (size, messages) = (setup.params.size("size"), setup.params.count("messages").max(1) as usize);
+    if messages > MOST {
+        return Err(Refusal(format!("messages={messages}: each needs a tag of its own, and there are {MOST}")));
+    }
+    let lanes = if leads(setup.comm) { messages } else { 0 };
+    Ok(Box::new(Queue {
+        comm: setup.comm,
+        messages,
+        reverse: setup.params.word("order") == "reverse",
+        round: 0,
+        out: Lanes::new(setup.payload, 1, size),
+        into: Lanes::new(setup.payload, lanes, size),
+    }))
+}
+
+impl Pattern for Queue<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
+        self.into.clear();
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let peer = partner(self.comm)?;
+        let (comm, n, reverse) = (self.comm, self.messages, self.reverse);
+        if leads(comm) {
+            let tag = |i: usize| FIRST + if reverse { n - 1 - i } else { i } as Tag;
+            let receive = |(i, into)| Op::Recv { from: peer, tag: tag(i), into };
+            let ops = self.into.buffers().take(n).enumerate().map(receive).collect();
+            let pending = comm.begin(ops);
+            // Only now are all receives posted.
+            comm.exchange(&mut [Op::send(peer, GO, &[1])]);
+            pending.wait();
+            return Some(Work::messages(1, 1));
+        }
+        comm.exchange(&mut [Op::recv(peer, GO, &mut [0])]);
+        let mut ops: Vec<Op> =
+            (0..n).map(|i| Op::Send { to: peer, tag: FIRST + i as Tag, data: self.out.data(0) }).collect();
+        comm.exchange(&mut ops);
+        None
+    }
+
+    fn verify(&mut self) -> Verdict {
+        let nothing = Verdict::Right { checked: 0 };
+        let Some(sender) = partner(self.comm).filter(|_| leads(self.comm)) else { return nothing };
+        let stamp = Stamp { sender, round: self.round, lane: 0 };
+        (0..self.messages).map(|lane| self.into.check(lane, stamp)).reduce(Verdict::and).unwrap_or(nothing)
+    }
+}
+
+/// The lower rank of the pair sends at once, the other one comes late.
+struct Late<'c> {
+    comm: &'c dyn Comm,
+    delay: Time,
+    size: usize,
+    round: u64,
+    lane: Lanes,
+}
+
+fn start_late(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let size = setup.params.size("size");
+    let lane = Lanes::new(setup.payload, 1, size);
+    Ok(Box::new(Late { comm: setup.comm, delay: setup.params.time("delay"), size, round: 0, lane }))
+}
+
+impl Pattern for Late<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        match leads(self.comm) {
+            true => self.lane.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 }),
+            false => self.lane.clear(),
+        }
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let peer = partner(self.comm)?;
+        if leads(self.comm) {
+            self.comm.exchange(&mut [Op::Send { to: peer, tag: FIRST, data: self.lane.data(0) }]);
+            return Some(Work::messages(1, self.size as u64));
+        }
+        self.comm.pause(self.delay);
+        // A word to itself makes sure that the delay has passed on a simulated machine, too, before the receive is posted.
+        let me = self.comm.rank();
+        self.comm.exchange(&mut [Op::recv(me, GO, &mut [0]), Op::send(me, GO, &[1])]);
+        let into = self.lane.buffers().next().expect("one lane");
+        self.comm.exchange(&mut [Op::Recv { from: peer, tag: FIRST, into }]);
+        None
+    }
+
+    fn verify(&mut self) -> Verdict {
+        match partner(self.comm) {
+            Some(sender) if !leads(self.comm) => self.lane.check(0, Stamp { sender, round: self.round, lane: 0 }),
+            _ => Verdict::Right { checked: 0 },
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Contention graphs: each graph is a phase with one measured job per flow, all started together by the phase.
+//!
+//! A rank is only a sender or only a receiver of one flow. Flows take the slots of their nodes in order, so a node needs as many
+//! ranks as flows leave and enter it. Repetitions are phases of their own, `GRAPH#0`, `GRAPH#1`, because only a phase starts
+//! all flows at once. The graph can be read back from a phase: [`flows`].
+
+use super::{Request, Suite, SuiteError};
+use record::{Instances, Job, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
+use spec::{Card, Kind, Param, Params, ReadParams};
+
+/// The suite: one graph. `tailback contention` measures many, files and random ones.
+pub const CONTENTION: Suite = Suite {
+    card: Card {
+        name: "contention",
+        about: "Completion times of flows that start together; `tailback contention` does more with them",
+        source: "Martinasso, Mehaut (Euro-Par 2011)",
+        params: &[
+            Param {
+                name: "flows",
+                about: "flows as FROM>TO between node numbers, separated by commas",
+                kind: Kind::Text,
+                default: "0>1,0>2",
+            },
+            Param { name: "size", about: "bytes of every flow", kind: Kind::Size, default: "20MiB" },
+            Param { name: "repeats", about: "repetitions", kind: Kind::Count, default: "3" },
+            Param {
+                name: "steady",
+                about: "measure steady rates over this time instead of completion times; 0s for no",
+                kind: Kind::Time,
+                default: "0s",
+            },
+        ],
+    },
+    plan,
+};
+
+/// One flow of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Its name, unique in the graph.
+    pub name: String,
+    /// Sending node's place.
+    pub from: u32,
+    /// Receiving node's place.
+    pub to: u32,
+    /// Bytes of the message; of one message of many in steady mode.
+    pub bytes: u64,
+    /// Picoseconds after the common start.
+    pub start_ps: u64,
+}
+
+/// How flows are measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Completion times, so many repetitions.
+    Times {
+        /// Repetitions.
+        repeats: u32,
+    },
+    /// Steady rates over so many seconds.
+    Rates {
+        /// Seconds.
+        seconds: f64,
+        /// Messages under way at once.
+        window: u32,
+    },
+}
+
+impl Mode {
+    /// Whether rates are measured, not times.
+    pub fn steady(self) -> bool {
+        matches!(self, Mode::Rates { .. })
+    }
+}
+
+/// The phases of one graph.
+pub fn phases(name: &str, flows: &[Flow], mode: Mode) -> Vec<Phase> {
+    match mode {
+        Mode::Times { repeats } => {
+            let stop = Stop {
+                warmup: 0,
+                steps: 1,
+                arrangements: 1,
+                blocks: 1,
+                min_blocks: 0,
+                time_s: None,
+                precision: None,
+                pulse: None,
+            };
+            let start = |f: &Flow| Params::from([("start".to_string(), format!("{}ps", f.start_ps))]);
+            let phase = |i| Phase { name: format!("{name}#{i}"), jobs: jobs(flows, "flow", start, &stop) };
+            (0..repeats.max(1)).map(phase).collect()
+        }
+        Mode::Rates { seconds, window } => {
+            // A block is as long as the engine allows within the time: the agreement between blocks must not thin out the load.
+            let stop = Stop {
+                warmup: 1,
+                steps: 1 << 16,
+                arrangements: 1,
+                blocks: u64::MAX,
+                min_blocks: 3,
+                time_s: Some(seconds),
+                precision: None,
+                pulse: None,
+            };
+            let params = |_: &Flow| Params::from([("window".to_string(), window.to_string())]);
+            vec![Phase { name: format!("{name}#rate"), jobs: jobs(flows, "flow-rate", params, &stop) }]
+        }
+    }
+}
+
+fn jobs(flows: &[Flow], kernel: &str, params: impl Fn(&Flow) -> Params, stop: &Stop) -> Vec<Job> {
+    let nodes = flows.iter().map(|f| f.from.max(f.to) as usize + 1).max().unwrap_or(0);
+    let mut taken = vec![0u32; nodes];
+    let mut seat = |node: u32| {
+        let slot = taken[node as usize];
+        taken[node as usize] += 1;
+        Place { node, slot }
+    };
+    let mut list = Vec::with_capacity(flows.len());
+    for flow in flows {
+        let members = Members::Places(vec![seat(flow.from), seat(flow.to)]);
+        let mut params = params(flow);
+        params.insert("size".into(), flow.bytes.to_string());
+        list.push(Job {
+            name: flow.name.clone(),
+            kernel: kernel.into(),
+            params,
+            role: Role::Measured,
+            members,
+            instances: Instances::Job,
+            stop: stop.clone(),
+        });
+    }
+    list
+}
+
+/// Nodes and ranks per node that flows need.
+pub fn needs(flows: &[Flow]) -> (u32, u32) {
+    let nodes = flows.iter().map(|f| f.from.max(f.to) + 1).max().unwrap_or(0);
+    let mut degree = vec![0u32; nodes as usize];
+    flows.iter().flat_map(|f| [f.from, f.to]).for_each(|n| degree[n as usize] += 1);
+    (nodes, degree.into_iter().max().unwrap_or(0))
+}
+
+/// The flows of a phase that [`phases`] made; none if it is of another kind.
+pub fn flows(phase: &Phase) -> Option<Vec<Flow>> {
+    let flow = |job: &Job| {
+        let Members::Places(places) = &job.members else { return None };
+        let [from, to] = places.as_slice() else { return None };
+        let bytes = spec::parse_bytes(job.params.get("size")?).ok()?;
+        let start_ps = job.params.get("start").map_or(Some(0), |t| spec::parse_time(t).ok().map(|t| t.ps()))?;
+        let kernel = matches!(job.kernel.as_str(), "flow" | "flow-rate");
+        kernel.then(|| Flow { name: job.name.clone(), from: from.node, to: to.node, bytes, start_ps })
+    };
+    phase.jobs.iter().map(flow).collect()
+}
+
+/// The plan of a list of phases.
+pub fn plan_of(phases: Vec<Phase>, seed: u64, payload: record::Payload) -> Plan {
+    Plan { suite: "contention".into(), seed, node_order: NodeOrder::Natural, payload, phases }
+}
+
+fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    let Request { params, layout, seed, payload } = request;
+    let bytes = params.size("size") as u64;
+    let mut list = Vec::new();
+    for (i, text) in params.names("flows").iter().enumerate() {
+        let bad = || SuiteError::Unknown(format!("contention: flow `{text}`: write FROM>TO with two node numbers"));
+        let number = |t: &str| t.trim().parse::<u32>().ok().filter(|n| *n < layout.nodes);
+        let (from, to) = text.split_once('>').ok_or_else(bad)?;
+        let ends = number(from).zip(number(to)).filter(|(from, to)| from != to);
+        let (from, to) = ends.ok_or_else(|| {
+            SuiteError::Unknown(format!(
+                "contention: flow `{text}`: two different nodes from 0 to {}",
+                layout.nodes - 1
+            ))
+        })?;
+        list.push(Flow { name: format!("f{i}"), from, to, bytes, start_ps: 0 });
+    }
+    if list.is_empty() {
+        return Err(SuiteError::Unknown("contention: flows is empty; write for instance 0>1,0>2".into()));
+    }
+    let seconds = params.time("steady").secs();
+    let mode = match seconds > 0.0 {
+        true => Mode::Rates { seconds, window: 8 },
+        false => Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32 },
+    };
+    let alone = [Flow { name: "alone".into(), ..list[0].clone() }];
+    let all = [phases("alone", &alone, mode), phases("graph", &list, mode)].concat();
+    let plan = plan_of(all, *seed, *payload);
+    super::check(&plan, *layout)?;
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Layout, Payload};
+
+    #[test]
+    fn a_graph_survives_its_phase_and_no_rank_serves_two_flows() {
+        let flow = |name: &str, from, to, start_ps| Flow { name: name.into(), from, to, bytes: 4096, start_ps };
+        let list = [flow("a", 0, 1, 0), flow("b", 0, 2, 2_500_000), flow("c", 2, 1, 0)];
+        let made = phases("g", &list, Mode::Times { repeats: 2 });
+        assert_eq!((made.len(), made[1].name.as_str()), (2, "g#1"));
+        assert_eq!(flows(&made[0]).unwrap(), list);
+        assert_eq!(needs(&list), (3, 2));
+        assert!(plan_of(made, 1, Payload::Lengths).check(3, 2).is_ok());
+        let steady = phases("g", &list, Mode::Rates { seconds: 1.0, window: 4 });
+        assert_eq!(flows(&steady[0]).unwrap()[1].from, 0);
+    }
+
+    #[test]
+    fn the_suite_refuses_what_is_no_flow() {
+        let layout = Layout { nodes: 3, ranks: 6, min_ranks_per_node: 2, max_ranks_per_node: 2 };
+        let make = |text: &str| {
+            let params = CONTENTION.card.resolve(&Params::from([("flows".to_string(), text.to_string())])).unwrap();
+            plan(&Request { params: &params, layout, seed: 1, payload: Payload::Checked })
+        };
+        assert_eq!(make("0>1,0>2").unwrap().phases.len(), 6);
+        for bad in ["0>0", "0>3", "0", "", "x>1", "0>1,0>2,0>1"] {
+            assert!(make(bad).is_err(), "{bad}");
+        }
+    }
+}

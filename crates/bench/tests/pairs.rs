@@ -1,0 +1,110 @@
+//! Kernels of pairs and flows, and the suites made of them, on the simulated machine.
+
+mod common;
+
+use comm::{Comm, Machine};
+use record::{Layout, Payload, Plan, RunRecord, Verdict};
+use spec::Params;
+use std::sync::Mutex;
+use tailback_bench::suites::contention::{self, Flow, Mode};
+use tailback_bench::suites::{Request, suite};
+use tailback_bench::{KERNELS, Setup};
+
+const NAMES: [&str; 7] =
+    ["pair-pingpong", "pair-stream", "pair-duplex", "pair-queue", "late-receiver", "flow", "flow-rate"];
+
+#[test]
+fn data_arrive_as_sent_and_an_odd_rank_looks_on() {
+    for name in NAMES {
+        let kernel = KERNELS.iter().find(|k| k.card.name == name).unwrap();
+        for ranks in [2, 3, 4] {
+            let given = Params::from([("size".to_string(), "3000".to_string())]);
+            let params = kernel.card.resolve(&given).unwrap();
+            let verdicts = Mutex::new(Vec::new());
+            let body = |world: &dyn Comm| {
+                let setup = Setup { comm: world, params: &params, seed: 7, payload: Payload::Checked };
+                let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
+                for round in 0..2 {
+                    pattern.arrange(round);
+                    for _ in 0..3 {
+                        pattern.step();
+                    }
+                    let verdict = pattern.verify();
+                    verdicts.lock().unwrap().push(verdict);
+                }
+            };
+            common::machine(ranks, 1).run(&body).unwrap_or_else(|e| panic!("{name} on {ranks}: {e}"));
+            let all = verdicts.into_inner().unwrap().into_iter().reduce(Verdict::and).unwrap();
+            assert!(matches!(all, Verdict::Right { checked } if checked > 0), "{name} on {ranks}: {all:?}");
+        }
+    }
+}
+
+fn run(nodes: u32, slots: u32, plan: &Plan) -> RunRecord {
+    common::run(&common::machine(nodes as usize, slots as usize), plan, false)
+}
+
+fn maxrate(options: &[(&str, &str)]) -> RunRecord {
+    let suite = suite("maxrate").unwrap();
+    let given: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let params = suite.card.resolve(&given).unwrap();
+    let layout = Layout { nodes: 2, ranks: 8, min_ranks_per_node: 4, max_ranks_per_node: 4 };
+    let plan = (suite.plan)(&Request { params: &params, layout, seed: 1, payload: Payload::Checked }).unwrap();
+    run(2, 4, &plan)
+}
+
+/// Mean of a phase's samples in seconds.
+fn mean(record: &RunRecord, phase: &str) -> f64 {
+    record.phase(phase).unwrap_or_else(|| panic!("{phase} is missing")).jobs[0].summary.mean
+}
+
+#[test]
+fn the_sample_of_a_ping_pong_is_the_round_trip() {
+    let quick = [("trials", "3"), ("loops", "2"), ("modes", "pingpong,stream"), ("sizes", "256KiB"), ("pairs", "1,4")];
+    let record = maxrate(&quick);
+    let [one, four] = [1, 4].map(|k| mean(&record, &format!("near/pingpong/n=262144/k={k}")));
+    let stream = mean(&record, "near/stream/n=262144/k=1");
+    // One pair uses the wire half of the time; four fill it in both directions.
+    assert!((one / stream - 2.0).abs() < 0.2, "round trip {one}, one way {stream}");
+    assert!((four / one - 2.0).abs() < 0.2, "four pairs {four}, one {one}");
+    let job = &record.phase("near/pingpong/n=262144/k=4").unwrap().jobs[0];
+    assert_eq!((job.ranks, job.batches.batches.len()), (8, 3));
+    assert!(!record.has_wrong_data());
+}
+
+#[test]
+fn a_late_receiver_holds_up_sends_above_the_eager_limit_only() {
+    let record = maxrate(&[("sizes", "4096,65536"), ("pairs", "1"), ("probe", "yes"), ("delay", "1ms")]);
+    let late = |n: u32| mean(&record, &format!("near/probe/n={n}/late"));
+    assert!(late(4096) < 0.1e-3 && late(65536) > 0.9e-3, "{} {}", late(4096), late(65536));
+    assert!(mean(&record, "near/probe/n=65536/prompt") < 0.1e-3);
+}
+
+#[test]
+fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
+    let flow = |name: &str, to, start_ps| Flow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
+    let mode = Mode::Times { repeats: 1 };
+    let alone = contention::phases("alone", &[flow("a", 1, 0)], mode);
+    let late = contention::phases("late", &[flow("a", 1, 1_000_000_000)], mode);
+    let both = contention::phases("both", &[flow("a", 1, 0), flow("b", 2, 0)], mode);
+    let plan = contention::plan_of([alone, late, both].concat(), 1, Payload::Lengths);
+    let record = run(3, 2, &plan);
+    let reference = mean(&record, "alone#0");
+    assert!((mean(&record, "late#0") - reference - 1e-3).abs() < 0.05 * reference);
+    for job in &record.phase("both#0").unwrap().jobs {
+        assert!((job.summary.mean / reference - 2.0).abs() < 0.05, "{} {}", job.name, job.summary.mean / reference);
+    }
+}
+
+#[test]
+fn steady_rates_are_shared() {
+    let flow = |name: &str, to| Flow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
+    let mode = Mode::Rates { seconds: 2e-3, window: 4 };
+    let alone = contention::phases("alone", &[flow("a", 1)], mode);
+    let both = contention::phases("both", &[flow("a", 1), flow("b", 2)], mode);
+    let record = run(3, 2, &contention::plan_of([alone, both].concat(), 1, Payload::Lengths));
+    for job in &record.phase("both#rate").unwrap().jobs {
+        let share = job.summary.mean / mean(&record, "alone#rate");
+        assert!((share - 0.5).abs() < 0.05, "{} {share}", job.name);
+    }
+}
