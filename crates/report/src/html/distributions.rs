@@ -89,7 +89,7 @@ fn histogram(canary: &Canary<'_>) -> (Svg, Grid) {
     let shares = bins.iter().flat_map(|b| b.bins.iter().map(|x| share(b, x.2)));
     let (least, most) = shares.fold((1.0, 0.0), |(a, b): (f64, f64), s| (a.min(s), b.max(s)));
     // Half a decade of room below, so that a bin with a single sample is still a visible step.
-    let y = Scale::log(least.min(most) / 3.0, most * 1.6);
+    let y = Scale::log(least.min(most) / 3.0, most * 8.0);
     let title = format!("{}: {}", canary.name, gpcnet_title(canary.isolated));
     let label = axis(canary.isolated);
     let about = jobs.iter().map(|(name, _, job)| {

@@ -10,6 +10,7 @@ use std::fmt::Write;
 
 pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
     page.section(&format!("Key results{of}"));
+    warnings(&mut page.body, &view.warnings());
     let impacts: Vec<(&Canary<'_>, Impact)> = view.canaries.iter().filter_map(|c| c.impact().map(|i| (c, i))).collect();
     if impacts.is_empty() {
         page.say("Each test ran alone, so this page says how fast the network is, not what congestion does to it.");
@@ -24,14 +25,20 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
         page.body.push_str("</div>\n");
         page.table(&table(&impacts));
     }
-    let warnings = view.warnings();
-    if !warnings.is_empty() {
-        page.body.push_str("<div class=\"warnings\" role=\"note\"><strong>Read this first</strong><ul>\n");
-        for warning in &warnings {
-            let _ = writeln!(page.body, "<li>{}</li>", escape(warning));
-        }
-        page.body.push_str("</ul></div>\n");
+}
+
+/// What to know before believing a number; folded when there is much of it.
+fn warnings(out: &mut String, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
     }
+    let open = if warnings.len() <= 3 { " open" } else { "" };
+    let _ =
+        writeln!(out, "<details class=\"warnings\"{open}><summary>Read this first ({})</summary><ul>", warnings.len());
+    for warning in warnings {
+        let _ = writeln!(out, "<li>{}</li>", escape(warning));
+    }
+    out.push_str("</ul></details>\n");
 }
 
 /// Four grades by how much worse the tail is; a factor of 10 is where the paper's systems without congestion control begin.

@@ -106,7 +106,7 @@ impl Frame {
         self.svg.line(&format!("rule {class}"), (at, self.y.at(low)), (at, top));
         let end = at + 3.0 + text_width(name) > WIDTH - 4.0;
         let (shift, anchor) = if end { (-3.0, Anchor::End) } else { (3.0, Anchor::Start) };
-        self.svg.text("dim", (at + shift, top + 9.0), anchor, name);
+        self.svg.text("halo", (at + shift, top + 9.0), anchor, name);
     }
 }
 

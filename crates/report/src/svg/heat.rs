@@ -20,7 +20,7 @@ const STRONGEST: f64 = 0.62;
 
 /// Draws it. Values of `least` and below have no colour, those of the largest have the strongest.
 pub fn heat(title: &str, about: &str, heat: &Heat<'_>, least: f64) -> Svg {
-    let left = heat.rows.iter().map(|n| text_width(n)).fold(30.0, f64::max) + 10.0;
+    let left = heat.rows.iter().map(|n| text_width(n)).fold(30.0, f64::max) + 14.0;
     let width = (WIDTH - left - 6.0) / heat.columns.len().max(1) as f64;
     let upright = heat.columns.iter().any(|n| text_width(n) > width - 2.0);
     let top = if upright { heat.columns.iter().map(|n| text_width(n)).fold(20.0, f64::max) + 12.0 } else { 22.0 };

@@ -17,12 +17,12 @@ pub struct Rows {
 }
 
 /// Names longer than this are cut, with the whole name left to the table.
-const LONGEST: usize = 24;
+const LONGEST: usize = 28;
 const RIGHT: f64 = 14.0;
 
 /// About how wide a text of 11 units is. Fonts differ; this errs on the wide side.
 pub fn text_width(text: &str) -> f64 {
-    6.1 * text.chars().count() as f64
+    6.3 * text.chars().count() as f64
 }
 
 fn cut(name: &str) -> String {
@@ -46,7 +46,7 @@ impl Rows {
     /// An empty picture with these rows, each `pitch` high: name and class of the name (`""` or `dim`).
     pub fn new(words: Words<'_>, scale: Scale, names: &[(String, &str)], pitch: f64) -> Rows {
         let widest = names.iter().map(|(n, _)| text_width(&cut(n))).fold(40.0, f64::max);
-        let (left, top) = (widest + 10.0, 26.0);
+        let (left, top) = (widest + 12.0, 26.0);
         let bottom = top + pitch * names.len() as f64;
         let height = bottom + 36.0;
         let mut svg = Svg::new(words.title, words.about, WIDTH, height);
