@@ -135,6 +135,9 @@ impl Deal {
     }
 }
 
+/// A row and a column, or a height and a width.
+type Pair = (usize, usize);
+
 struct Ptrans<'c> {
     comm: &'c dyn Comm,
     model: bool,
@@ -313,11 +316,7 @@ impl Ptrans<'_> {
     }
 
     /// Calls `f` with the local position and the global corner of each block of this rank.
-    fn each_block(
-        deal: Deal,
-        place: (usize, usize),
-        f: &mut dyn FnMut((usize, usize), (usize, usize), (usize, usize)),
-    ) {
+    fn each_block(deal: Deal, place: (usize, usize), f: &mut dyn FnMut(Pair, Pair, Pair)) {
         let (rows, cols) = (deal.rows(place.0), deal.cols(place.1));
         for c in (0..cols.count()).step_by(deal.nb) {
             for r in (0..rows.count()).step_by(deal.nb) {

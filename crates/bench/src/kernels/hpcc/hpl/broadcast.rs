@@ -42,7 +42,7 @@ impl Route {
     pub fn links(self, at: usize, size: usize) -> (Option<usize>, Vec<usize>) {
         // The ranks of each chain that starts at the root.
         let chains: Vec<Range<usize>> = match self {
-            Route::Ring => vec![1..size],
+            Route::Ring => std::iter::once(1..size).collect(),
             Route::RingModified => vec![1..2.min(size), 2..size],
             Route::TwoRings => vec![1..1 + size / 2, 1 + size / 2..size],
             Route::TwoRingsModified => {

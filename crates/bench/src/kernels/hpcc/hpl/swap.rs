@@ -200,7 +200,8 @@ impl Exchange<'_> {
         let pieces = |first: usize, count: usize| -> Vec<Range<usize>> {
             let first = first % procs;
             let end = first + count;
-            let mut all = vec![starts[first]..starts[end.min(procs)]];
+            let mut all = Vec::with_capacity(2);
+            all.push(starts[first]..starts[end.min(procs)]);
             if end > procs {
                 all.push(0..starts[end - procs]);
             }
