@@ -15,6 +15,7 @@ tailback: measure, model and predict congestion in HPC networks
   mpirun -n 64 tailback run gpcnet  the same on a real machine, under any MPI
   tailback congest --time 5m      congestors only, for other jobs to run under
   tailback app -- CMD             any command alone and under congestors
+  tailback tune --like RUN.json   congestors that load the network as that run did
   tailback list                   suites, kernels, machines and formats
   tailback report RUN.json        show a recorded run again
   tailback doctor                 what this machine has and what is missing
@@ -29,7 +30,7 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), congest(), app(), list(), report(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), tune(), list(), report(), doctor(), testbed(), generate()])
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -110,6 +111,33 @@ fn congest() -> Command {
 fn app() -> Command {
     let words = Arg::new("words").num_args(1..).last(true).value_name("CMD").help("What to run, with its arguments");
     suite_command(bench::suite("app").expect("it is in the table"), "app").arg(words)
+}
+
+/// `tailback tune`: how runs are made is chosen as for `run`, what a candidate is by the options here.
+fn tune() -> Command {
+    let file = value("like", "RUN.json", "The recorded run whose counters to come near to")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .value_hint(ValueHint::FilePath);
+    let options = run_options().into_iter().filter(|o| !["plan-only", "format"].contains(&o.get_id().as_str()));
+    Command::new("tune")
+        .about("Find the congestors that load the network as a recorded run did, by its counters")
+        .after_help("Described in: GPCNeT (Chunduri et al., SC '19) §4.5")
+        .arg(file)
+        .arg(value("phase", "NAME", "The phase to come near to [default: the first one under load]"))
+        .arg(value(
+            "counter",
+            "NAMES",
+            "Counters to compare, separated by commas, THERE=HERE where names differ [default: bytes sent and waiting]",
+        ))
+        .arg(number("candidates", "Candidates to try at most").default_value("24"))
+        .arg(value("time", "TIME", "Time of each candidate on the machine's clock [default: 10s; 2ms if simulated]"))
+        .arg(value("canary", "KERNEL", "What is measured meanwhile").default_value("p2p-lat"))
+        .arg(
+            value("congestors", "KERNELS", "What may load the network, separated by commas")
+                .default_value("a2a,p2p-incast,put-incast,get-bcast"),
+        )
+        .args(options)
 }
 
 fn list() -> Command {

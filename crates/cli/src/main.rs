@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("run", matches)) => commands::run::run(matches),
         Some((name @ ("congest" | "app"), matches)) => commands::run::run_suite(bench::suite(name).ok(), matches),
+        Some(("tune", matches)) => commands::tune::tune(matches),
         Some(("list", matches)) => commands::list::list(matches),
         Some(("report", matches)) => commands::report::report(matches),
         Some(("doctor", matches)) => commands::doctor::doctor(matches),

@@ -22,6 +22,7 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     if matrix_ran {
         matrix(&mut out, view);
     }
+    super::counters::write(&mut out, view);
     let warnings = view.warnings();
     if !warnings.is_empty() {
         out.push_str("\nRead this first:\n");
