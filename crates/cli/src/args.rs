@@ -18,6 +18,7 @@ tailback: measure, model and predict congestion in HPC networks
   tailback tune --like RUN.json   congestors that load the network as that run did
   tailback list                   suites, kernels, machines and formats
   tailback report RUN.json        show a recorded run again
+  tailback compare A.json B.json  what changed, how sure that is, and thresholds for acceptance tests
   tailback doctor                 what this machine has and what is missing
   tailback testbed up 10          an emulated cluster on this machine, for trials
   tailback help                   everything else
@@ -30,7 +31,7 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), congest(), app(), tune(), list(), report(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), tune(), list(), report(), compare(), history(), doctor(), testbed(), generate()])
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -145,14 +146,59 @@ fn list() -> Command {
     Command::new("list").about("List suites, kernels, machines and formats").arg(what)
 }
 
-fn report() -> Command {
-    let files = Arg::new("records")
+fn records() -> Arg {
+    Arg::new("records")
         .required(true)
         .num_args(1..)
         .value_name("RUN.json")
         .value_hint(ValueHint::FilePath)
-        .value_parser(value_parser!(PathBuf));
-    Command::new("report").about("Show recorded runs").arg(files).arg(format_option())
+        .value_parser(value_parser!(PathBuf))
+}
+
+fn report() -> Command {
+    Command::new("report").about("Show recorded runs").arg(records()).arg(format_option())
+}
+
+fn text_or_markdown() -> Arg {
+    value("format", "FORMAT", "How tables are written").default_value("text").value_parser(["text", "markdown"])
+}
+
+fn compare() -> Command {
+    let known = record::reference::keys().join(", ");
+    Command::new("compare")
+        .about("Compare runs with the first of them, with published systems, and with thresholds")
+        .arg(records())
+        .arg(
+            value(
+                "require",
+                "'NAME < NUMBER'",
+                "Exit with 3 unless this holds in every run; may be given several times",
+            )
+            .action(ArgAction::Append),
+        )
+        .arg(
+            value("with", "SYSTEM", "Show a published system beside the first run; may be given several times")
+                .action(ArgAction::Append),
+        )
+        .arg(value("matters", "SHARE", "Smaller differences do not count").default_value("1%"))
+        .arg(text_or_markdown())
+        .after_help(format!(
+            "Published systems: {known}\nNames for --require are those of the FOM lines of `tailback report`."
+        ))
+}
+
+fn history() -> Command {
+    let dir = Arg::new("dir")
+        .required(true)
+        .value_name("DIR")
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("A folder with run.json files, at any depth up to 6");
+    Command::new("history")
+        .about("How figures of merit moved over a folder of runs")
+        .arg(dir)
+        .arg(value("merit", "TEXT", "Only figures of merit whose name contains this"))
+        .arg(text_or_markdown())
 }
 
 fn doctor() -> Command {

@@ -77,6 +77,16 @@ impl Machine {
         }
     }
 
+    /// An error of rank 0 that the other ranks cannot know: under MPI it ends them all, else they would wait for ever.
+    pub fn end_all<T>(&self, error: anyhow::Error) -> anyhow::Result<T> {
+        match self {
+            Machine::Mpi(machine) if machine.facts().ranks > 1 => {
+                mpi::abort(Exit::Failure as i32, &format!("{error:#}"))
+            }
+            _ => Err(error),
+        }
+    }
+
     /// Ranks in all.
     pub fn ranks(&self) -> usize {
         match self {

@@ -28,6 +28,8 @@ fn main() -> ExitCode {
         Some(("tune", matches)) => commands::tune::tune(matches),
         Some(("list", matches)) => commands::list::list(matches),
         Some(("report", matches)) => commands::report::report(matches),
+        Some(("compare", matches)) => commands::compare::compare(matches),
+        Some(("history", matches)) => commands::history::history(matches),
         Some(("doctor", matches)) => commands::doctor::doctor(matches),
         Some(("testbed", matches)) => commands::testbed::testbed(matches),
         Some(("generate", matches)) => commands::generate::generate(matches),

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Watches a run on rank 0. Every rank holds one; the engine calls it on rank 0 alone.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ struct State {
     record: Option<RunRecord>,
     bar: Option<ProgressBar>,
     failure: Option<String>,
+    /// When the present phase must be over, and its name.
+    deadline: Option<(Instant, String)>,
 }
 
 impl Watch {
@@ -38,6 +40,25 @@ impl Watch {
         self.asked_to_stop.swap(true, Ordering::Relaxed)
     }
 
+    /// Ends the run as incomplete if a phase of a real machine outlasts its time limit by far: a rank hangs.
+    pub fn guard(&self) {
+        if self.simulated {
+            return;
+        }
+        let watch = self.clone();
+        std::thread::spawn(move || {
+            loop {
+                std::thread::park_timeout(Duration::from_millis(200));
+                let late = watch.lock().deadline.take_if(|(end, _)| now() > *end);
+                if let Some((_, phase)) = late {
+                    let reason = format!("phase {phase} hangs: it is not over long after its time limit");
+                    watch.give_up(&reason);
+                    crate::signals::end(&reason);
+                }
+            }
+        });
+    }
+
     /// Where to save.
     pub fn save_to(&self, path: &Path) {
         self.lock().path = Some(path.to_path_buf());
@@ -47,11 +68,14 @@ impl Watch {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The last record, and why it could not be saved if so.
+    /// The last record, and why it could not be saved if so. The page is written beside a record that is saved.
     pub fn finish(&self) -> (Option<RunRecord>, Option<String>) {
         let mut state = self.lock();
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
+        }
+        if let (Some(path), Some(record), None) = (&state.path, &state.record, &state.failure) {
+            crate::commands::report::save_page(record, path, self.quiet);
         }
         (state.record.take(), state.failure.take())
     }
@@ -91,8 +115,19 @@ fn limit(plan: &Plan, index: usize) -> f64 {
     measured.filter_map(|j| j.stop.time_s).fold(0.0, f64::max)
 }
 
+/// Twice the time limit and ten seconds more: blocks end within a twentieth of the limit, so only a rank that hangs takes longer.
+fn deadline(limit_s: f64) -> Option<Instant> {
+    (limit_s > 0.0).then(|| now() + Duration::from_secs_f64(2.0 * limit_s + 10.0))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program itself watches over real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 impl Observer for Watch {
     fn phase(&self, plan: &Plan, index: usize) {
+        self.lock().deadline = deadline(limit(plan, index)).map(|end| (end, plan.phases[index].name.clone()));
         if self.quiet {
             return;
         }
@@ -121,6 +156,7 @@ impl Observer for Watch {
 
     fn save(&self, record: &RunRecord) {
         let mut state = self.lock();
+        state.deadline = None;
         state.store(record);
         state.record = Some(record.clone());
     }

@@ -1,6 +1,6 @@
 //! Every number that a report shows, derived once.
 
-use record::{Instances, Interval, JobRecord, MachineRecord, Members, Metric, Role, RunRecord, Status, Verdict};
+use record::{Interval, JobRecord, MachineRecord, Members, Metric, Role, RunRecord, Status, Verdict};
 
 /// What a run means in one word, and the exit code that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
     /// Nodes that a job of the plan uses, if they are a block.
     pub fn nodes_of(&self, job: &str) -> Option<u32> {
         let jobs = self.record.plan.phases.iter().flat_map(|p| &p.jobs);
-        jobs.filter(|j| j.name == job && j.instances == Instances::Slot).find_map(|j| match j.members {
+        jobs.filter(|j| j.name == job).find_map(|j| match j.members {
             Members::Block { nodes, .. } => Some(nodes),
             Members::Places(_) => None,
         })

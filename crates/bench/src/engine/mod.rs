@@ -42,7 +42,7 @@ pub struct Facts {
 pub trait Observer {
     /// A phase starts.
     fn phase(&self, plan: &Plan, index: usize);
-    /// The record so far, after every phase: save it now. It says "incomplete" until the last phase is in it.
+    /// The record so far, before the first phase and after every one: save it now. It says "incomplete" until the last phase is in it.
     fn save(&self, record: &RunRecord);
     /// Whether the user wants load without a measurement to end. Asked on every rank that leads a job.
     fn asked_to_stop(&self) -> bool {
@@ -63,6 +63,10 @@ struct Run<'a> {
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
     let run = Run { world, plan, seat, observer, counting: Counting::new(world, &facts.counters) };
     let mut record = (world.rank() == 0).then(|| empty_record(plan, seat.layout, facts));
+    // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
+    if let Some(record) = &record {
+        observer.save(record);
+    }
     let mut groups: Option<Groups> = None;
     for (index, phase) in plan.phases.iter().enumerate() {
         if record.is_some() {

@@ -16,8 +16,13 @@ pub const CONGEST: Suite = Suite {
             CONGESTORS,
             SLOTS,
             Param { name: "time", about: "how long; 0 for until SIGINT or SIGTERM", kind: Kind::Time, default: "0" },
-            Param { name: "on", about: "load for so long, then rest; 0 for no rest", kind: Kind::Time, default: "0" },
-            Param { name: "off", about: "rest for so long between bursts", kind: Kind::Time, default: "0" },
+            Param {
+                name: "burst",
+                about: "load for so long, then rest; 0 for no rest",
+                kind: Kind::Time,
+                default: "0",
+            },
+            Param { name: "rest", about: "rest for so long between bursts", kind: Kind::Time, default: "0" },
             Param {
                 name: "cut",
                 about: "divide the steps between two looks at the clock by this",
@@ -42,7 +47,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let mut ground = ground(&Request { params: &all, ..request.clone() })?;
     ground.load.1 = layout.nodes;
     let limits = Limits::read(&all);
-    let (on_s, off_s) = (params.time("on").secs(), params.time("off").secs());
+    let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());
     let mut jobs = background(&list(params, "congestors")?, &[], &ground, &limits);
     for job in &mut jobs {
         job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);

@@ -50,7 +50,7 @@ pub fn run(machine: &sim::Machine, plan: &Plan, skew: bool) -> RunRecord {
     };
     machine.run(&body).expect("the plan runs to its end");
     let mut saved = kept.0.into_inner().unwrap();
-    assert_eq!(saved.len(), plan.phases.len(), "saved after every phase");
+    assert_eq!(saved.len(), plan.phases.len() + 1, "saved before the first phase and after every one");
     saved.pop().expect("at least one phase")
 }
 

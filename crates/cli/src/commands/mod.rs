@@ -1,8 +1,10 @@
 //! One file per command.
 
 pub mod app;
+pub mod compare;
 pub mod doctor;
 pub mod generate;
+pub mod history;
 pub mod list;
 pub mod report;
 pub mod run;

@@ -4,21 +4,32 @@ use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::ArgMatches;
 use record::RunRecord;
-use report::{Outcome, View, format};
-use std::path::PathBuf;
+use report::{Outcome, View, format, write_all};
+use std::path::{Path, PathBuf};
 
-/// Prints each record.
+/// Prints the records: as one document where the format can, else one after the other.
 pub fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let name = args.get_one::<String>("format").expect("it has a default");
-    let mut worst = Exit::Good;
-    for path in args.get_many::<PathBuf>("records").expect("it is required") {
-        // A folder of a run is as good as the file in it.
-        let path = if path.is_dir() { path.join("run.json") } else { path.clone() };
-        let record = record::read(&path)?;
-        let exit = show(&record, name)?;
-        worst = if exit == Exit::Good { worst } else { exit };
+    let format = format(args.get_one::<String>("format").expect("it has a default")).map_err(Fail::usage)?;
+    let paths = args.get_many::<PathBuf>("records").expect("it is required");
+    let records: Vec<RunRecord> = paths.map(|p| open(p)).collect::<anyhow::Result<_>>()?;
+    let views: Vec<View<'_>> = records.iter().map(View::new).collect();
+    output::print(&write_all(format, &views).map_err(Fail::usage)?)?;
+    Ok(views.iter().map(outcome).fold(Exit::Good, |worst, exit| if exit == Exit::Good { worst } else { exit }))
+}
+
+/// Reads a record. A folder of a run is as good as the file in it.
+pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
+    let path = if path.is_dir() { path.join("run.json") } else { path.to_path_buf() };
+    Ok(record::read(&path)?)
+}
+
+/// The exit code that tells the outcome of a run.
+pub fn outcome(view: &View<'_>) -> Exit {
+    match view.outcome() {
+        Outcome::Pass => Exit::Good,
+        Outcome::Fail => Exit::WrongData,
+        Outcome::Incomplete => Exit::Incomplete,
     }
-    Ok(worst)
 }
 
 /// Prints one record; the exit code tells its outcome.
@@ -26,9 +37,17 @@ pub fn show(record: &RunRecord, name: &str) -> anyhow::Result<Exit> {
     let view = View::new(record);
     let format = format(name).map_err(Fail::usage)?;
     output::print(&(format.write)(&view).map_err(Fail::usage)?)?;
-    Ok(match view.outcome() {
-        Outcome::Pass => Exit::Good,
-        Outcome::Fail => Exit::WrongData,
-        Outcome::Incomplete => Exit::Incomplete,
-    })
+    Ok(outcome(&view))
+}
+
+/// Writes the page beside the record. The record is the result: a page that cannot be written is a warning, and it can be made
+/// again.
+pub fn save_page(record: &RunRecord, beside: &Path, quiet: bool) {
+    let path = beside.with_file_name("report.html");
+    let page = report::html::page(&[View::new(record)]);
+    match std::fs::write(&path, page) {
+        Ok(()) if quiet => {}
+        Ok(()) => eprintln!("tailback: wrote {}", path.display()),
+        Err(error) => eprintln!("tailback: warning: cannot write {}: {error}", path.display()),
+    }
 }

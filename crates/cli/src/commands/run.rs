@@ -57,7 +57,7 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
     let problem = Mutex::new(None);
     if !wanted.plan_only && machine.prints() {
-        let dir = prepare(wanted.name(), wanted.out.as_deref())?;
+        let dir = prepare(wanted.name(), wanted.out.as_deref()).or_else(|error| machine.end_all(error))?;
         watch.save_to(&dir.join("run.json"));
         eprintln!("tailback: writing {}", dir.join("run.json").display());
     }
@@ -73,6 +73,9 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     });
     if !machine.is_simulated() {
         app::install();
+        if machine.prints() {
+            watch.guard();
+        }
     }
     let facts = Facts {
         command: command_line(),

@@ -1,0 +1,133 @@
+//! `tailback compare`: runs beside a first one, beside published systems, and against thresholds.
+
+use crate::commands::report::{open, outcome};
+use crate::exit::{Exit, Fail};
+use crate::output;
+use clap::ArgMatches;
+use record::{RunRecord, reference};
+use report::compare::require::Requirement;
+use report::compare::{Comparison, Judgement, compare as compare_views, compared, published};
+use report::grid::Grid;
+use report::{View, merits};
+use std::path::PathBuf;
+
+/// Compares every record with the first and prints what the data show.
+pub fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let paths: Vec<&PathBuf> = args.get_many("records").expect("it is required").collect();
+    let texts = |option: &str| args.get_many::<String>(option).into_iter().flatten().cloned().collect::<Vec<_>>();
+    let requirements: Vec<Requirement> =
+        texts("require").iter().map(|t| Requirement::parse(t)).collect::<Result<_, _>>().map_err(Fail::usage)?;
+    let mut systems = Vec::new();
+    for name in texts("with") {
+        systems.extend(reference::named(&name).map_err(Fail::usage)?);
+    }
+    let matters = share(args.get_one::<String>("matters").expect("it has a default"))?;
+    let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
+    let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+    if paths.len() < 2 && requirements.is_empty() && systems.is_empty() {
+        return Err(Fail::usage(
+            "one record alone: give another to compare with, --with SYSTEM or --require 'NAME < NUMBER'",
+        ));
+    }
+    let records: Vec<RunRecord> = paths.iter().map(|p| open(p)).collect::<anyhow::Result<_>>()?;
+    let views: Vec<View<'_>> = records.iter().map(View::new).collect();
+    let mut out = String::new();
+    for (name, view) in names.iter().zip(&views).skip(1) {
+        let comparison = compare_views(&views[0], view, matters);
+        heading(&mut out, markdown, &format!("{name} against {}", names[0]));
+        describe(&mut out, markdown, &comparison);
+    }
+    if !systems.is_empty() {
+        heading(&mut out, markdown, &format!("{} beside published systems", names[0]));
+        out.push_str("Other machines, sizes and loads: these numbers give an order of magnitude, not a verdict.\n\n");
+        table(&mut out, markdown, &published(&views[0], &systems));
+    }
+    let met = require(&mut out, markdown, &requirements, &names, &views)?;
+    output::print(&out)?;
+    let worst = views.iter().map(outcome).find(|e| *e == Exit::WrongData);
+    let incomplete = views.iter().map(outcome).find(|e| *e != Exit::Good);
+    Ok(worst.or((!met).then_some(Exit::Threshold)).or(incomplete).unwrap_or(Exit::Good))
+}
+
+/// `1%` or `0.01`.
+fn share(text: &str) -> anyhow::Result<f64> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 0.01));
+    let value = number.trim().parse::<f64>().ok().map(|x| x * scale).filter(|x| (0.0..10.0).contains(x));
+    value.ok_or_else(|| Fail::usage(format!("--matters {text}: a share like 1% or 0.01")))
+}
+
+fn heading(out: &mut String, markdown: bool, text: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&if markdown { format!("## {text}\n\n") } else { format!("{text}\n\n") });
+}
+
+/// A table for people, or for Markdown.
+pub fn table(out: &mut String, markdown: bool, grid: &Grid) {
+    if markdown {
+        out.push_str(&grid.markdown());
+        return;
+    }
+    let mut table = report::table::Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
+    grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+    table.write(out);
+}
+
+fn describe(out: &mut String, markdown: bool, comparison: &Comparison) {
+    let list = |out: &mut String, title: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            out.push_str(&format!("{title}\n"));
+            lines.iter().for_each(|l| out.push_str(&format!("{} {l}\n", if markdown { "-" } else { "  !" })));
+            out.push('\n');
+        }
+    };
+    list(out, "THE RUNS ARE NOT ALIKE; what follows mixes these differences:", &comparison.differences);
+    list(out, "Not compared:", &comparison.left_out);
+    if comparison.rows.is_empty() {
+        out.push_str("Nothing can be compared.\n");
+        return;
+    }
+    table(out, markdown, &compared(comparison));
+    let count = |j: Judgement| comparison.rows.iter().filter(|r| r.judgement == j).count();
+    let (better, worse, same, unknown) =
+        (count(Judgement::Better), count(Judgement::Worse), count(Judgement::NoDifference), count(Judgement::Unknown));
+    out.push_str(&format!(
+        "\nVerdict: {worse} worse, {better} better, {same} without a difference that the data show, {unknown} with too few batches to say.\n"
+    ));
+    out.push_str("Each line is judged alone: of 20 lines without a difference, about one shows one. Intervals know the spread within a run, not between runs.\n");
+}
+
+/// Prints what became of each requirement in each run; whether all are met.
+fn require(
+    out: &mut String,
+    markdown: bool,
+    requirements: &[Requirement],
+    names: &[String],
+    views: &[View<'_>],
+) -> anyhow::Result<bool> {
+    if requirements.is_empty() {
+        return Ok(true);
+    }
+    heading(out, markdown, "Requirements");
+    let mut met = true;
+    for (name, view) in names.iter().zip(views) {
+        let merits = merits(view);
+        for requirement in requirements {
+            let outcome = requirement.check(&merits).map_err(|e| Fail::usage(format!("{name}: {e}")))?;
+            met &= outcome.met;
+            out.push_str(&format!("{} {name}: {}\n", if markdown { "-" } else { " " }, outcome.text));
+        }
+    }
+    Ok(met)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn shares() {
+        assert_eq!(super::share("2%").unwrap(), 0.02);
+        assert_eq!(super::share("0.5").unwrap(), 0.5);
+        assert!(super::share("-1%").is_err() && super::share("x").is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! `tailback history`: a folder of runs over time.
+
+use super::compare::table;
+use crate::exit::{Exit, Fail};
+use crate::output;
+use clap::ArgMatches;
+use record::RunRecord;
+use report::compare::history::{Run, groups, series};
+use report::grid::Grid;
+use std::path::{Path, PathBuf};
+
+/// Folders deeper than this are not searched.
+const DEPTH: usize = 6;
+
+/// Prints how each figure of merit moved.
+pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let dir = args.get_one::<PathBuf>("dir").expect("it is required");
+    let filter = args.get_one::<String>("merit").map_or("", String::as_str);
+    let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
+    let mut paths = Vec::new();
+    find(dir, DEPTH, &mut paths)
+        .map_err(|e| Fail::new(Exit::Failure, format!("cannot read the folder {}: {e}", dir.display())))?;
+    paths.sort();
+    let (mut records, mut refused): (Vec<(String, RunRecord)>, Vec<String>) = (Vec::new(), Vec::new());
+    for path in &paths {
+        // One broken file must not hide a year of good ones, but it is not passed over in silence.
+        match record::read(path) {
+            Ok(record) => records.push((path.display().to_string(), record)),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    if records.is_empty() {
+        refused.iter().for_each(|r| eprintln!("tailback: {r}"));
+        return Err(Fail::new(Exit::Failure, format!("no record of a run (run.json) under {}", dir.display())));
+    }
+    let runs = records.iter().map(|(name, record)| Run { name: name.clone(), record }).collect();
+    let mut out = String::new();
+    for group in groups(runs) {
+        let (first, last) = (&group.runs[0], group.runs.last().expect("a group has a run"));
+        out.push_str(&format!("{}{}\n", if markdown { "## " } else { "" }, group.title));
+        out.push_str(&format!("{} runs, {} to {}\n\n", group.runs.len(), label(first), label(last)));
+        let header =
+            ["Figure of merit", "unit", "runs", "least", "median", "most", "last", "oldest to newest", "last is"];
+        let mut grid = Grid::new("", &header);
+        series(&group, filter).iter().for_each(|s| grid.row(s.cells()));
+        match grid.rows.is_empty() {
+            true => out.push_str(&format!("no figure of merit has `{filter}` in its name\n")),
+            false => table(&mut out, markdown, &grid),
+        }
+        out.push('\n');
+    }
+    refused.iter().for_each(|r| out.push_str(&format!("left out: {r}\n")));
+    output::print(&out)?;
+    Ok(Exit::Good)
+}
+
+fn label(run: &Run<'_>) -> String {
+    run.record.created.clone().unwrap_or_else(|| run.name.clone())
+}
+
+/// Every `run.json` under a folder; links to folders are not followed, so that a circle ends.
+fn find(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() && depth > 0 {
+            // A folder that may not be read is not ours.
+            let _ = find(&entry.path(), depth - 1, found);
+        } else if kind.is_file() && entry.file_name() == "run.json" {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
