@@ -97,3 +97,22 @@ fn the_csv_has_as_many_cells_in_every_line() {
     assert!(text.lines().all(|l| cells(l) == cells(text.lines().next().unwrap())));
     assert!(text.contains(",merit,gpcnet.p2p-lat.impact99,"));
 }
+
+/// A large machine with many counters must not make a large page.
+#[test]
+fn a_page_of_16384_nodes_with_many_counters_stays_small() {
+    let mut record = gpcnet(1.0, 1);
+    for phase in &mut record.phases {
+        let job = phase.jobs[0].name.clone();
+        phase.counters = (0..60)
+            .map(|i| record::CounterRecord {
+                name: format!("nic{i}.tx_bytes"),
+                job: job.clone(),
+                per_node: (0..16_384).map(|n| n * (i + 1)).collect(),
+            })
+            .collect();
+    }
+    let page = report::html::page(&[View::new(&record)]);
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    assert!(page.contains("More counters than fit here"));
+}

@@ -19,7 +19,7 @@ pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
     let mut paths = Vec::new();
     find(dir, DEPTH, &mut paths)
-        .map_err(|e| Fail::new(Exit::Failure, format!("cannot read the folder {}: {e}", dir.display())))?;
+        .map_err(|e| Fail::with(Exit::Failure, format!("cannot read the folder {}: {e}", dir.display())))?;
     paths.sort();
     let (mut records, mut refused): (Vec<(String, RunRecord)>, Vec<String>) = (Vec::new(), Vec::new());
     for path in &paths {
@@ -31,14 +31,18 @@ pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     }
     if records.is_empty() {
         refused.iter().for_each(|r| eprintln!("tailback: {r}"));
-        return Err(Fail::new(Exit::Failure, format!("no record of a run (run.json) under {}", dir.display())));
+        return Err(Fail::with(Exit::Failure, format!("no record of a run (run.json) under {}", dir.display())));
     }
     let runs = records.iter().map(|(name, record)| Run { name: name.clone(), record }).collect();
     let mut out = String::new();
     for group in groups(runs) {
         let (first, last) = (&group.runs[0], group.runs.last().expect("a group has a run"));
         out.push_str(&format!("{}{}\n", if markdown { "## " } else { "" }, group.title));
-        out.push_str(&format!("{} runs, {} to {}\n\n", group.runs.len(), label(first), label(last)));
+        let count = group.runs.len();
+        out.push_str(&match count {
+            1 => format!("1 run, {}\n\n", label(first)),
+            _ => format!("{count} runs, {} to {}\n\n", label(first), label(last)),
+        });
         let header =
             ["Figure of merit", "unit", "runs", "least", "median", "most", "last", "oldest to newest", "last is"];
         let mut grid = Grid::new("", &header);

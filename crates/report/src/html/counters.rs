@@ -8,38 +8,47 @@ use crate::svg::{Anchor, Scale, Svg};
 use crate::view::View;
 use record::CounterRecord;
 
-/// More pictures than this make a page too long to read and too large to send; the table has all counters.
-const MOST: usize = 24;
+/// So many violins are about 200 kB of a page that must stay under 500 kB; `--format csv` has every counter.
+const VIOLINS: usize = 120;
+/// So many rows of numbers are about 100 kB.
+const ROWS: usize = 500;
+
+/// Alone and under all load is what a reader compares first; idle nodes and single congestors are left to the table.
+fn drawn(phase: &str, counter: &CounterRecord) -> bool {
+    !phase.starts_with("loaded-by-") && counter.job != "idle"
+}
 
 pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
-    let mut names: Vec<&str> = Vec::new();
     let all = || view.record.phases.iter().flat_map(|p| p.counters.iter().map(move |c| (p.name.as_str(), c)));
-    for (_, counter) in all() {
-        if !names.contains(&counter.name.as_str()) && counter.per_node.iter().any(|&v| v > 0) {
-            names.push(&counter.name);
+    let mut groups: Vec<(&str, Vec<(&str, &CounterRecord)>)> = Vec::new();
+    for (phase, counter) in all().filter(|(phase, c)| drawn(phase, c)) {
+        match groups.iter_mut().find(|(name, _)| *name == counter.name) {
+            Some((_, group)) => group.push((phase, counter)),
+            None => groups.push((&counter.name, vec![(phase, counter)])),
         }
     }
+    groups.retain(|(_, group)| group.iter().any(|(_, c)| c.per_node.iter().any(|&v| v > 0)));
     let mut grid = Grid::new(
         "Growth of counters during a phase, over the nodes of a job",
         &["Counter", "phase", "job", "nodes", "nodes at 0", "min", "10%", "50%", "90%", "max", "sum"],
     );
-    for (phase, counter) in all() {
-        grid.row(row(phase, counter));
-    }
+    all().take(ROWS).for_each(|(phase, counter)| grid.row(row(phase, counter)));
     if grid.rows.is_empty() {
         return;
     }
     page.section(&format!("Counters over nodes{of}"));
-    let pictures: Vec<Svg> = names
-        .iter()
-        .take(MOST)
-        .map(|name| violins(name, &all().filter(|(_, c)| c.name == *name).collect::<Vec<_>>()))
-        .collect();
-    let left = names.len().saturating_sub(MOST);
-    let more = if left > 0 { format!(" {left} more counters are in the table only.") } else { String::new() };
+    let mut violins = 0;
+    let fits = |(_, group): &&(&str, Vec<_>)| {
+        violins += group.len();
+        violins <= VIOLINS
+    };
+    let pictures: Vec<Svg> = groups.iter().take_while(fits).map(|(name, group)| picture(name, group)).collect();
+    let left = groups.len() - pictures.len() + all().count().saturating_sub(ROWS);
+    let more = if left > 0 { " More counters than fit here are in the CSV format of the report." } else { "" };
     let caption = format!(
         "How each counter grew on the nodes of a job during a phase; densities are computed in the logarithm, the strokes are \
-         the smallest, the median and the largest node. Nodes at 0 are counted beside the row.{more}"
+         the smallest, the median and the largest node. Nodes at 0 are counted beside the row. Idle nodes and single \
+         congestors are in the table only.{more}"
     );
     page.figure(&caption, pictures, &[grid]);
 }
@@ -59,7 +68,7 @@ fn row(phase: &str, counter: &CounterRecord) -> Vec<String> {
     row
 }
 
-fn violins(name: &str, counters: &[(&str, &CounterRecord)]) -> Svg {
+fn picture(name: &str, counters: &[(&str, &CounterRecord)]) -> Svg {
     let positive = |c: &CounterRecord| c.per_node.iter().filter(|&&v| v > 0).map(|&v| v as f64).collect::<Vec<f64>>();
     let values: Vec<Vec<f64>> = counters.iter().map(|(_, c)| positive(c)).collect();
     let (low, high) = values.iter().flatten().fold((f64::INFINITY, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));

@@ -13,7 +13,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
     warnings(&mut page.body, &view.warnings());
     let impacts: Vec<(&Canary<'_>, Impact)> = view.canaries.iter().filter_map(|c| c.impact().map(|i| (c, i))).collect();
     if impacts.is_empty() {
-        page.say("Each test ran alone, so this page says how fast the network is, not what congestion does to it.");
+        page.say("Each test ran alone, so this page says how fast the machine is, not what congestion does to it.");
         page.table(&measured(view));
     } else {
         page.say(

@@ -5,6 +5,7 @@
 
 mod counters;
 mod distributions;
+mod hpcc;
 mod key;
 mod systems;
 mod what;
@@ -85,6 +86,7 @@ pub fn page(views: &[View<'_>]) -> String {
         distributions::write(&mut page, view, &of);
         counters::write(&mut page, view, &of);
     }
+    hpcc::write(&mut page, views);
     systems::write(&mut page, views);
     for (i, view) in views.iter().enumerate() {
         let of = if views.len() > 1 { format!(", run {}", i + 1) } else { String::new() };

@@ -1,0 +1,96 @@
+//! Reports, comparisons and histories from outside: one simulated run, looked at in every way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("tailback-compare-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn tailback(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
+    let foreign = |n: &String| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
+    std::env::vars().map(|(n, _)| n).filter(foreign).for_each(|n| drop(command.env_remove(n)));
+    command.current_dir(dir).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run(dir: &Path, out: &str, more: &[&str]) -> Output {
+    let quick = ["run", "gpcnet", "--rounds", "6", "--cut", "50", "--time", "5ms", "--quiet", "--out", out];
+    tailback(dir, &[&quick, more].concat())
+}
+
+#[test]
+fn every_run_leaves_a_page_and_a_page_that_cannot_be_written_is_a_warning() {
+    let dir = folder("page");
+    assert_eq!(run(&dir, "one", &["--nodes", "10"]).status.code(), Some(0));
+    let page = fs::read_to_string(dir.join("one/report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.len() < 500_000);
+    let again = tailback(&dir, &["report", "one", "--format", "html"]);
+    assert_eq!(text(&again.stdout), page);
+    fs::create_dir_all(dir.join("two/report.html")).unwrap();
+    let out = run(&dir, "two", &["--nodes", "10"]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(text(&out.stderr).contains("warning: cannot write"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn comparisons_say_what_differs_and_thresholds_decide_the_exit_code() {
+    let dir = folder("verdict");
+    run(&dir, "a", &["--nodes", "10"]);
+    run(&dir, "b", &["--nodes", "12"]);
+    let same = tailback(&dir, &["compare", "a", "a"]);
+    let (code, stdout) = (same.status.code(), text(&same.stdout));
+    assert_eq!(code, Some(0), "{}", text(&same.stderr));
+    assert!(stdout.contains("Verdict: 0 worse, 0 better") && !stdout.contains("NOT ALIKE"), "{stdout}");
+    let other = text(&tailback(&dir, &["compare", "a", "b"]).stdout);
+    assert!(other.contains("NOT ALIKE") && other.contains("size: 10 nodes"), "{other}");
+    for (limit, code) in [("gpcnet.p2p-lat.impact99 < 100000", 0), ("gpcnet.p2p-lat.impact99 < 0.001", 3)] {
+        let out = tailback(&dir, &["compare", "a", "--require", "gpcnet.p2p-lat.isolated.avg > 0", "--require", limit]);
+        assert_eq!(out.status.code(), Some(code), "{}", text(&out.stdout));
+        assert_eq!(text(&out.stdout).contains("MISSED"), code == 3);
+    }
+    let with = text(&tailback(&dir, &["compare", "a", "--with", "summit", "--format", "markdown"]).stdout);
+    assert!(with.contains("| Summit 4500 x 21 |"), "{with}");
+}
+
+#[test]
+fn mistakes_exit_with_2_and_say_what_is_known() {
+    let dir = folder("mistakes");
+    run(&dir, "a", &["--nodes", "10"]);
+    for (args, says) in [
+        (vec!["compare", "a"], "--require"),
+        (vec!["compare", "a", "--with", "sumit"], "`summit`"),
+        (vec!["compare", "a", "--require", "nonsense"], "impact99 < 2"),
+        (vec!["compare", "a", "--require", "gpcnet.p2p-lat.impct99 < 2"], "gpcnet.p2p-lat.impact99"),
+        (vec!["compare", "a", "a", "--matters", "much"], "--matters much"),
+    ] {
+        let out = tailback(&dir, &args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says), "{args:?}: {}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn a_history_groups_what_can_be_compared_and_names_what_it_left_out() {
+    let dir = folder("history");
+    for seed in ["1", "2", "3", "4", "5"] {
+        run(&dir, &format!("runs/{seed}"), &["--nodes", "10", "--seed", seed]);
+    }
+    run(&dir, "runs/large", &["--nodes", "12"]);
+    fs::create_dir_all(dir.join("runs/broken")).unwrap();
+    fs::write(dir.join("runs/broken/run.json"), "{").unwrap();
+    let out = tailback(&dir, &["history", "runs", "--merit", "p2p-lat.impact"]);
+    let stdout = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(stdout.contains("1 run, ") && stdout.contains("5 runs, "), "{stdout}");
+    assert!(stdout.contains("12 nodes") && stdout.contains("left out: ") && stdout.contains("before"), "{stdout}");
+    assert_eq!(tailback(&dir, &["history", "nowhere"]).status.code(), Some(1));
+}
