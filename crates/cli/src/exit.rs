@@ -33,12 +33,12 @@ pub struct Fail {
 
 impl Fail {
     /// With a code and a text that names the value and the remedy.
-    pub fn new(code: Exit, text: impl fmt::Display) -> anyhow::Error {
+    pub fn with(code: Exit, text: impl fmt::Display) -> anyhow::Error {
         anyhow::Error::new(Fail { code, text: text.to_string() })
     }
     /// A mistake on the command line or in a file.
     pub fn usage(text: impl fmt::Display) -> anyhow::Error {
-        Fail::new(Exit::Usage, text)
+        Fail::with(Exit::Usage, text)
     }
 }
 

@@ -141,7 +141,7 @@ fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
         return Err(Fail::usage(format!("{text} It is no file either.")));
     }
     let text =
-        std::fs::read_to_string(path).map_err(|e| Fail::new(Exit::Failure, format!("cannot read {name}: {e}")))?;
+        std::fs::read_to_string(path).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {name}: {e}")))?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
     Ok((stem, text))
 }

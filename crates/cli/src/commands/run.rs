@@ -97,7 +97,7 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
         watch.give_up(&error.0);
         let (record, _) = watch.finish();
         let code = if record.is_some() { Exit::Incomplete } else { Exit::Failure };
-        return Err(Fail::new(code, error));
+        return Err(Fail::with(code, error));
     }
     conclude(&wanted, &watch)
 }
@@ -108,7 +108,7 @@ fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
     let Some(record) = record else { return Ok(Exit::Good) };
     let exit = show(&record, &wanted.format)?;
     match failure {
-        Some(text) => Err(Fail::new(Exit::Incomplete, text)),
+        Some(text) => Err(Fail::with(Exit::Incomplete, text)),
         None => Ok(exit),
     }
 }
@@ -247,7 +247,7 @@ pub(super) fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf
             .expect("numbers do not run out"),
     };
     let say = |e: std::io::Error| {
-        Fail::new(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
+        Fail::with(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
     };
     std::fs::create_dir_all(&dir).map_err(say)?;
     let probe = dir.join("run.json.tmp");
@@ -255,7 +255,7 @@ pub(super) fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf
     let path = dir.join("run.json");
     if path.exists() {
         record::read(&path)
-            .map_err(|e| Fail::new(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
+            .map_err(|e| Fail::with(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
     }
     Ok(dir)
 }

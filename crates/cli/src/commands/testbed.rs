@@ -38,7 +38,7 @@ pub fn testbed(args: &ArgMatches) -> anyhow::Result<Exit> {
 /// A machine that does not allow namespaces is a reason to skip, not a failure.
 fn refused(error: testbed::Error) -> anyhow::Error {
     let code = if error.is_refusal() { Exit::Skipped } else { Exit::Failure };
-    Fail::new(code, error)
+    Fail::with(code, error)
 }
 
 fn spec(name: &str, args: &ArgMatches) -> anyhow::Result<Spec> {

@@ -99,7 +99,7 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
     if let Err(error) = ended {
         watch.give_up(&error.0);
         let (record, _) = watch.finish();
-        return Err(Fail::new(if record.is_some() { Exit::Incomplete } else { Exit::Failure }, error));
+        return Err(Fail::with(if record.is_some() { Exit::Incomplete } else { Exit::Failure }, error));
     }
     let (record, failure) = watch.finish();
     match answer.into_inner().expect("nobody panics holding it") {
@@ -109,7 +109,7 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
         None => return Ok(Exit::Good),
     }
     match (failure, record.is_some_and(|r| r.has_wrong_data())) {
-        (Some(text), _) => Err(Fail::new(Exit::Incomplete, text)),
+        (Some(text), _) => Err(Fail::with(Exit::Incomplete, text)),
         (None, true) => Ok(Exit::WrongData),
         (None, false) => Ok(Exit::Good),
     }
