@@ -31,7 +31,7 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), congest(), app(), tune(), list(), report(), compare(), history(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), tune(), list(), report(), compare(), history(), machine(), doctor(), testbed(), generate()])
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -199,6 +199,21 @@ fn history() -> Command {
         .arg(dir)
         .arg(value("merit", "TEXT", "Only figures of merit whose name contains this"))
         .arg(text_or_markdown())
+}
+
+fn machine() -> Command {
+    let check = Command::new("check")
+        .about("Explain it: nodes, switches, cables, bisection, taper, zero-load latency")
+        .arg(
+            Arg::new("machine")
+                .required(true)
+                .value_name("MACHINE")
+                .value_hint(ValueHint::FilePath)
+                .help("A built-in name or a file"),
+        )
+        .arg(number("nodes", "Nodes, instead of the file's"))
+        .arg(value("svg", "FILE", "Draw it").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath));
+    Command::new("machine").about("Look at a simulated machine").subcommand_required(true).subcommand(check)
 }
 
 fn doctor() -> Command {

@@ -45,11 +45,7 @@ impl Machine {
             let say = "a simulated machine runs in one process; start it without the MPI launcher, or leave out --on";
             return Err(Fail::usage(say));
         }
-        let (name, file) = match sim::builtin(name) {
-            Some(text) => (name.to_string(), text.to_string()),
-            None => machine_file(name)?,
-        };
-        let mut config = sim::Config::from_toml(&file).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+        let (name, file, mut config) = read(name)?;
         let number = |option: &str| args.get_one::<u32>(option).map(|n| *n as usize);
         if let Some(nodes) = number("nodes") {
             config.nodes = nodes;
@@ -130,6 +126,16 @@ impl Machine {
             Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
         }
     }
+}
+
+/// A simulated machine by its name or file: its name, its text and what it says.
+pub fn read(name: &str) -> anyhow::Result<(String, String, sim::Config)> {
+    let (name, file) = match sim::builtin(name) {
+        Some(text) => (name.to_string(), text.to_string()),
+        None => machine_file(name)?,
+    };
+    let config = sim::Config::from_toml(&file).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+    Ok((name, file, config))
 }
 
 /// Reads a machine file, or says which machines there are.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Some(("report", matches)) => commands::report::report(matches),
         Some(("compare", matches)) => commands::compare::compare(matches),
         Some(("history", matches)) => commands::history::history(matches),
+        Some(("machine", matches)) => commands::machine::machine(matches),
         Some(("doctor", matches)) => commands::doctor::doctor(matches),
         Some(("testbed", matches)) => commands::testbed::testbed(matches),
         Some(("generate", matches)) => commands::generate::generate(matches),

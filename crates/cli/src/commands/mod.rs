@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod generate;
 pub mod history;
 pub mod list;
+pub mod machine;
 pub mod report;
 pub mod run;
 pub mod testbed;
