@@ -55,7 +55,7 @@ fn format_option() -> Arg {
 /// Options of every run.
 fn run_options() -> Vec<Arg> {
     vec![
-        value("on", "MACHINE", "Where to run: `mpi`, a built-in simulated machine, or a machine file [default: mpi under a launcher, else the simulated machine `default`]")
+        value("on", "MACHINE", "Where to run: `mpi`, `local`, a built-in simulated machine, or a machine file [default: mpi under a launcher, else the simulated machine `default`]")
             .value_hint(ValueHint::FilePath),
         number("nodes", "Nodes of a simulated machine, instead of its file's"),
         number("ranks-per-node", "Ranks per node of a simulated machine, instead of its file's"),

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub enum Machine {
     /// Real ranks under MPI.
     Mpi(Box<mpi::Machine>),
+    /// This process alone, on all its cores.
+    Local,
     /// The built-in network.
     Simulated {
         /// Its name.
@@ -25,11 +27,13 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// By `--on`, or by whether an MPI launcher started us.
-    pub fn choose(args: &ArgMatches) -> anyhow::Result<Machine> {
+    /// By `--on`, or by whether an MPI launcher started us; `alone` says that a suite is worth running without a network.
+    pub fn choose(args: &ArgMatches, alone: bool) -> anyhow::Result<Machine> {
         let on = args.get_one::<String>("on").map(String::as_str);
         match (on, mpi::launched()) {
             (Some("mpi"), _) | (None, Some(_)) => Machine::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
+            (Some("local"), _) => Ok(Machine::Local),
+            (None, None) if alone => Ok(Machine::Local),
             (Some(name), _) => Machine::simulate(name, args),
             (None, None) => Machine::simulate("default", args),
         }
@@ -69,7 +73,7 @@ impl Machine {
     pub fn prints(&self) -> bool {
         match self {
             Machine::Mpi(machine) => machine.facts().rank == 0,
-            Machine::Simulated { .. } => true,
+            Machine::Local | Machine::Simulated { .. } => true,
         }
     }
 
@@ -87,6 +91,7 @@ impl Machine {
     pub fn ranks(&self) -> usize {
         match self {
             Machine::Mpi(machine) => machine.facts().ranks,
+            Machine::Local => 1,
             Machine::Simulated { machine, .. } => machine.config().ranks(),
         }
     }
@@ -95,6 +100,7 @@ impl Machine {
     pub fn record(&self) -> MachineRecord {
         match self {
             Machine::Mpi(machine) => MachineRecord::Mpi { facts: mpi_facts(machine.facts()), host: host::here() },
+            Machine::Local => MachineRecord::Local { host: host::here() },
             Machine::Simulated { name, file, machine } => MachineRecord::Simulated {
                 name: name.clone(),
                 file: file.clone(),
@@ -107,6 +113,7 @@ impl Machine {
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Machine::Mpi(machine) => machine.facts().warnings.clone(),
+            Machine::Local => vec!["one rank without MPI: global tests had nobody to talk to".into()],
             Machine::Simulated { .. } => Vec::new(),
         }
     }
@@ -114,7 +121,7 @@ impl Machine {
     /// Where the counters around phases come from: a simulated machine keeps its own.
     pub fn counters(&self) -> bench::Counters {
         match self {
-            Machine::Mpi(_) => bench::Counters::Host(PathBuf::from("/")),
+            Machine::Mpi(_) | Machine::Local => bench::Counters::Host(PathBuf::from("/")),
             Machine::Simulated { .. } => bench::Counters::Machine,
         }
     }
@@ -123,9 +130,17 @@ impl Machine {
     pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         match self {
             Machine::Mpi(machine) => comm::Machine::run(&**machine, body),
+            Machine::Local => comm::Machine::run(&comm::solo::Solo::new(clock()), body),
             Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
         }
     }
+}
+
+/// The process's own clock, from zero.
+#[expect(clippy::disallowed_methods, reason = "a real machine has a real clock")]
+fn clock() -> impl Fn() -> spec::Time + Sync {
+    let start = std::time::Instant::now();
+    move || spec::Time::from_ns(start.elapsed().as_nanos() as u64)
 }
 
 /// A simulated machine by its name or file: its name, its text and what it says.
@@ -142,7 +157,7 @@ pub fn read(name: &str) -> anyhow::Result<(String, String, sim::Config)> {
 fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
     let path = Path::new(name);
     if !path.exists() {
-        let known = sim::BUILTIN.iter().map(|(name, _)| *name).chain(["mpi"]);
+        let known = sim::BUILTIN.iter().map(|(name, _)| *name).chain(["mpi", "local"]);
         let text = spec::near::unknown("machine", name, known);
         return Err(Fail::usage(format!("{text} It is no file either.")));
     }

@@ -44,9 +44,11 @@ fn kernels() -> Rows {
 fn machines() -> Rows {
     let about = |text: &str| text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or_default().to_string();
     let simulated = sim::BUILTIN.iter().map(|(name, text)| (name.to_string(), format!("simulated: {}", about(text))));
-    std::iter::once(("mpi".to_string(), "real ranks under the launcher's MPI library".to_string()))
-        .chain(simulated)
-        .collect()
+    let real = [
+        ("mpi", "real ranks under the launcher's MPI library"),
+        ("local", "this process alone, on all its cores; for hpcc's single and star tests"),
+    ];
+    real.into_iter().map(|(name, about)| (name.to_string(), about.to_string())).chain(simulated).collect()
 }
 
 fn formats() -> Rows {

@@ -47,7 +47,7 @@ pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
 
 /// Runs a suite with these arguments, or the plan that they name.
 pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Result<Exit> {
-    let machine = Machine::choose(args)?;
+    let machine = Machine::choose(args, suite.is_some_and(|s| s.card.name == "hpcc"))?;
     // Every rank reads the same arguments and would say the same; rank 0 speaks for all.
     let wanted = match Wanted::read(suite, args, machine.is_simulated()) {
         Ok(wanted) => wanted,

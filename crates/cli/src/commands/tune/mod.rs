@@ -62,7 +62,7 @@ struct Tried {
 
 /// Searches.
 pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let machine = Machine::choose(args)?;
+    let machine = Machine::choose(args, false)?;
     let wanted = match Wanted::read(args, &machine) {
         Ok(wanted) => wanted,
         Err(error) if machine.prints() => return Err(error),
