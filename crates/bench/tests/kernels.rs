@@ -21,7 +21,7 @@ fn steps(kernel: &Kernel, ranks: usize, payload: Payload, steps: u32) -> (Work, 
         for _ in 0..steps {
             if let Some(work) = pattern.step() {
                 let mut total = total.lock().unwrap();
-                *total = *total + work;
+                *total += work;
             }
         }
         let verdict = pattern.verify();

@@ -14,7 +14,9 @@ fn folder(name: &str) -> PathBuf {
 fn tailback(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
     let foreign = |n: &String| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
-    std::env::vars().map(|(n, _)| n).filter(foreign).for_each(|n| drop(command.env_remove(n)));
+    std::env::vars().map(|(n, _)| n).filter(foreign).for_each(|n| {
+        command.env_remove(n);
+    });
     command.current_dir(dir).args(args).output().unwrap()
 }
 

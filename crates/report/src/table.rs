@@ -68,7 +68,12 @@ pub fn known(x: crate::view::Known, scale: f64) -> String {
 
 fn share(r: f64) -> String {
     let percent = 100.0 * r;
-    if percent < 0.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+    match percent {
+        // An interval wider than the value says only that the value is not known.
+        p if p > 100.0 => ">100".into(),
+        p if p < 0.95 => format!("{p:.1}"),
+        p => format!("{p:.0}"),
+    }
 }
 
 #[cfg(test)]
