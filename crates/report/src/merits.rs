@@ -4,7 +4,7 @@
 //! in a history of runs.
 
 use crate::view::{Canary, Known, View, mean, quantile};
-use record::{Direction, JobRecord, Metric};
+use record::{Direction, JobRecord, Metric, Role};
 
 /// One figure of merit.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +25,35 @@ pub fn merits(view: &View<'_>) -> Vec<Merit> {
     for canary in &view.canaries {
         of_canary(&mut all, view, canary);
     }
+    others(&mut all, view);
     all.retain(|m| m.known.value.is_finite());
     all
+}
+
+/// Tests that are no canaries (HPC Challenge's, for instance): the average, and the named numbers whose unit tells which way
+/// is better. A phase `mpi/hpl` is `mpi.hpl` in the name.
+fn others(all: &mut Vec<Merit>, view: &View<'_>) {
+    let canary = |phase: &str| ["isolated/", "loaded/", "loaded-by-"].iter().any(|p| phase.starts_with(p));
+    for phase in view.record.phases.iter().filter(|p| !canary(&p.name)) {
+        let measured: Vec<&JobRecord> = phase.jobs.iter().filter(|j| j.role == Role::Measured).collect();
+        for job in measured.iter().filter(|j| j.summary.samples > 0) {
+            let place = format!("{}.{}", view.record.plan.suite, phase.name.replace('/', "."));
+            // Several jobs of a phase need their own names; one has that of its phase.
+            let place = if measured.len() > 1 { format!("{place}.{}", job.name.replace('/', ".")) } else { place };
+            let (scale, unit) = job.metric.shown();
+            let better = job.metric.direction();
+            all.push(Merit { name: format!("{place}.avg"), known: scaled(mean(job), scale), unit, better });
+            for (name, value) in &job.results {
+                let (unit, better) = match name {
+                    n if n.ends_with("_per_s") => ("/s", Direction::HigherIsBetter),
+                    n if n.ends_with("_s") => ("s", Direction::LowerIsBetter),
+                    _ => continue,
+                };
+                let known = Known { value: *value, interval: None };
+                all.push(Merit { name: format!("{place}.{name}"), known, unit, better });
+            }
+        }
+    }
 }
 
 /// A value in the unit shown.

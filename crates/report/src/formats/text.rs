@@ -176,6 +176,10 @@ fn measured(out: &mut String, view: &View<'_>) {
 /// `FOM name value unit`, one per line: stable names, plain numbers.
 fn merits(out: &mut String, view: &View<'_>) {
     for merit in crate::merits::merits(view) {
-        let _ = writeln!(out, "FOM {} {:.6} {}", merit.name, merit.known.value, merit.unit);
+        let value = merit.known.value;
+        // Six decimals of a latency in seconds would be no digits at all.
+        let small = value != 0.0 && value.abs() < 1e-3;
+        let value = if small { format!("{value:.6e}") } else { format!("{value:.6}") };
+        let _ = writeln!(out, "FOM {} {value} {}", merit.name, merit.unit);
     }
 }
