@@ -27,7 +27,11 @@ impl Grid {
 
     /// As an HTML table that a screen reader can walk through.
     pub fn html(&self, id: &str) -> String {
-        let mut out = format!("<div class=\"wide\"><table id=\"{id}\"><caption>{}</caption>", escape(&self.caption));
+        // A region that scrolls must be reachable by keyboard, and have a name for those who hear it.
+        let caption = escape(&self.caption);
+        let mut out = format!(
+            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table id=\"{id}\"><caption>{caption}</caption>"
+        );
         out.push_str("<thead><tr>");
         for name in &self.header {
             let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
