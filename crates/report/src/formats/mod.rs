@@ -1,7 +1,7 @@
 //! The table of formats. To add one: a file here and a line in [`FORMATS`].
 
-mod csv;
 mod counters;
+mod csv;
 mod gpcnet;
 mod hpcc;
 mod html;
