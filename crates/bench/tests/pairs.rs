@@ -83,7 +83,7 @@ fn a_late_receiver_holds_up_sends_above_the_eager_limit_only() {
 #[test]
 fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
     let flow = |name: &str, to, start_ps| Flow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
-    let mode = Mode::Times { repeats: 1 };
+    let mode = Mode::Times { repeats: 1, lead_ps: 0 };
     let alone = contention::phases("alone", &[flow("a", 1, 0)], mode);
     let late = contention::phases("late", &[flow("a", 1, 1_000_000_000)], mode);
     let both = contention::phases("both", &[flow("a", 1, 0), flow("b", 2, 0)], mode);

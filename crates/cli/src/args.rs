@@ -16,6 +16,8 @@ tailback: measure, model and predict congestion in HPC networks
   tailback congest --time 5m      congestors only, for other jobs to run under
   tailback app -- CMD             any command alone and under congestors
   tailback tune --like RUN.json   congestors that load the network as that run did
+  tailback fit maxrate RUN.json   models of a node's rate from `run maxrate`, and advice
+  tailback contention predict g4  when each flow of a contention graph ends; measure, derive and validate it too
   tailback list                   suites, kernels, machines and formats
   tailback report RUN.json        show a recorded run again
   tailback compare A.json B.json  what changed, how sure that is, and thresholds for acceptance tests
@@ -31,18 +33,18 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), congest(), app(), tune(), list(), report(), compare(), history(), machine(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), tune(), crate::commands::fit::command(), crate::commands::contention::command(), list(), report(), compare(), history(), machine(), doctor(), testbed(), generate()])
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
+pub(crate) fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-fn value(name: &'static str, unit: &'static str, help: &'static str) -> Arg {
+pub(crate) fn value(name: &'static str, unit: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(unit).help(help)
 }
 
-fn number(name: &'static str, help: &'static str) -> Arg {
+pub(crate) fn number(name: &'static str, help: &'static str) -> Arg {
     value(name, "N", help).value_parser(value_parser!(u32).range(1..))
 }
 
@@ -53,7 +55,7 @@ fn format_option() -> Arg {
 }
 
 /// Options of every run.
-fn run_options() -> Vec<Arg> {
+pub(crate) fn run_options() -> Vec<Arg> {
     vec![
         value("on", "MACHINE", "Where to run: `mpi`, `local`, a built-in simulated machine, or a machine file [default: mpi under a launcher, else the simulated machine `default`]")
             .value_hint(ValueHint::FilePath),

@@ -29,13 +29,18 @@ pub enum Machine {
 impl Machine {
     /// By `--on`, or by whether an MPI launcher started us; `alone` says that a suite is worth running without a network.
     pub fn choose(args: &ArgMatches, alone: bool) -> anyhow::Result<Machine> {
+        Machine::choose_for(args, alone, None)
+    }
+
+    /// The same; a simulated machine gets at least so many nodes and ranks per node, unless the arguments say otherwise.
+    pub fn choose_for(args: &ArgMatches, alone: bool, least: Option<(u32, u32)>) -> anyhow::Result<Machine> {
         let on = args.get_one::<String>("on").map(String::as_str);
         match (on, mpi::launched()) {
             (Some("mpi"), _) | (None, Some(_)) => Machine::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
             (Some("local"), _) => Ok(Machine::Local),
             (None, None) if alone => Ok(Machine::Local),
-            (Some(name), _) => Machine::simulate(name, args),
-            (None, None) => Machine::simulate("default", args),
+            (Some(name), _) => Machine::simulate(name, args, least),
+            (None, None) => Machine::simulate("default", args, least),
         }
     }
 
@@ -44,12 +49,16 @@ impl Machine {
         Ok(Machine::Mpi(Box::new(mpi::Machine::start(&found)?)))
     }
 
-    fn simulate(name: &str, args: &ArgMatches) -> anyhow::Result<Machine> {
+    fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Machine> {
         if mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
             let say = "a simulated machine runs in one process; start it without the MPI launcher, or leave out --on";
             return Err(Fail::usage(say));
         }
         let (name, file, mut config) = read(name)?;
+        if let Some((nodes, ranks)) = least {
+            config.nodes = config.nodes.max(nodes as usize);
+            config.ranks_per_node = config.ranks_per_node.max(ranks as usize);
+        }
         let number = |option: &str| args.get_one::<u32>(option).map(|n| *n as usize);
         if let Some(nodes) = number("nodes") {
             config.nodes = nodes;

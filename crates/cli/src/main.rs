@@ -26,6 +26,8 @@ fn main() -> ExitCode {
         Some(("run", matches)) => commands::run::run(matches),
         Some((name @ ("congest" | "app"), matches)) => commands::run::run_suite(bench::suite(name).ok(), matches),
         Some(("tune", matches)) => commands::tune::tune(matches),
+        Some(("fit", matches)) => commands::fit::fit(matches),
+        Some(("contention", matches)) => commands::contention::contention(matches),
         Some(("list", matches)) => commands::list::list(matches),
         Some(("report", matches)) => commands::report::report(matches),
         Some(("compare", matches)) => commands::compare::compare(matches),

@@ -18,6 +18,12 @@ pub const FLOW: Kernel = Kernel {
         params: &[
             Param { name: "size", about: "bytes of the message", kind: Kind::Size, default: "20MiB" },
             Param { name: "start", about: "how long the sender waits first", kind: Kind::Time, default: "0s" },
+            Param {
+                name: "lead",
+                about: "wait before that, in which barriers of other flows end; part of the sample, to be taken off",
+                kind: Kind::Time,
+                default: "0s",
+            },
         ],
     },
     metric: Metric::Duration,
@@ -62,7 +68,7 @@ fn start(setup: Setup<'_>, steady: bool) -> Result<Box<dyn Pattern + '_>, Refusa
     let lanes = |rank: usize, n: usize| Lanes::new(setup.payload, if setup.comm.rank() == rank { n } else { 0 }, size);
     Ok(Box::new(Flow {
         comm: setup.comm,
-        start: if steady { Time::ZERO } else { params.time("start") },
+        start: if steady { Time::ZERO } else { params.time("start") + params.time("lead") },
         window,
         work: Work::messages(window as u64, window as u64 * size as u64),
         round: 0,

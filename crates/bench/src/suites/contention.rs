@@ -24,6 +24,12 @@ pub const CONTENTION: Suite = Suite {
             Param { name: "size", about: "bytes of every flow", kind: Kind::Size, default: "20MiB" },
             Param { name: "repeats", about: "repetitions", kind: Kind::Count, default: "3" },
             Param {
+                name: "lead",
+                about: "wait of all senders before they start; part of the samples",
+                kind: Kind::Time,
+                default: "0s",
+            },
+            Param {
                 name: "steady",
                 about: "measure steady rates over this time instead of completion times; 0s for no",
                 kind: Kind::Time,
@@ -56,6 +62,8 @@ pub enum Mode {
     Times {
         /// Repetitions.
         repeats: u32,
+        /// Picoseconds that every sender waits first, so that no barrier is stuck behind data; part of the samples.
+        lead_ps: u64,
     },
     /// Steady rates over so many seconds.
     Rates {
@@ -76,7 +84,7 @@ impl Mode {
 /// The phases of one graph.
 pub fn phases(name: &str, flows: &[Flow], mode: Mode) -> Vec<Phase> {
     match mode {
-        Mode::Times { repeats } => {
+        Mode::Times { repeats, lead_ps } => {
             let stop = Stop {
                 warmup: 0,
                 steps: 1,
@@ -87,7 +95,10 @@ pub fn phases(name: &str, flows: &[Flow], mode: Mode) -> Vec<Phase> {
                 precision: None,
                 pulse: None,
             };
-            let start = |f: &Flow| Params::from([("start".to_string(), format!("{}ps", f.start_ps))]);
+            let start = |f: &Flow| {
+                let time = |name: &str, ps: u64| (name.to_string(), format!("{ps}ps"));
+                Params::from([time("start", f.start_ps), time("lead", lead_ps)])
+            };
             let phase = |i| Phase { name: format!("{name}#{i}"), jobs: jobs(flows, "flow", start, &stop) };
             (0..repeats.max(1)).map(phase).collect()
         }
@@ -184,7 +195,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let seconds = params.time("steady").secs();
     let mode = match seconds > 0.0 {
         true => Mode::Rates { seconds, window: 8 },
-        false => Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32 },
+        false => {
+            let lead_ps = params.time("lead").ps();
+            Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32, lead_ps }
+        }
     };
     let alone = [Flow { name: "alone".into(), ..list[0].clone() }];
     let all = [phases("alone", &alone, mode), phases("graph", &list, mode)].concat();
@@ -202,7 +216,7 @@ mod tests {
     fn a_graph_survives_its_phase_and_no_rank_serves_two_flows() {
         let flow = |name: &str, from, to, start_ps| Flow { name: name.into(), from, to, bytes: 4096, start_ps };
         let list = [flow("a", 0, 1, 0), flow("b", 0, 2, 2_500_000), flow("c", 2, 1, 0)];
-        let made = phases("g", &list, Mode::Times { repeats: 2 });
+        let made = phases("g", &list, Mode::Times { repeats: 2, lead_ps: 7 });
         assert_eq!((made.len(), made[1].name.as_str()), (2, "g#1"));
         assert_eq!(flows(&made[0]).unwrap(), list);
         assert_eq!(needs(&list), (3, 2));

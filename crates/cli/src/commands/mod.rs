@@ -2,7 +2,9 @@
 
 pub mod app;
 pub mod compare;
+pub mod contention;
 pub mod doctor;
+pub mod fit;
 pub mod generate;
 pub mod history;
 pub mod list;

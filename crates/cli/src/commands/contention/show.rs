@@ -1,0 +1,202 @@
+//! Tables of contention graphs.
+
+use super::graphs::Named;
+use super::session::{Times, middle};
+use model::contention::derive::Derived;
+use model::contention::rules::Term;
+use model::contention::validate::{Errors, Validation};
+use model::contention::{Graph, Solution};
+use report::table::{Table, digits};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What a rule set says of a graph.
+#[derive(Serialize)]
+pub struct Prediction {
+    pub graph_name: String,
+    pub rules: String,
+    pub graph: Graph,
+    pub penalties: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terms: Vec<Term>,
+    pub solution: Solution,
+}
+
+/// What was measured of a graph.
+#[derive(Serialize)]
+pub struct Measurement {
+    pub graph_name: String,
+    pub graph: Graph,
+    /// Whether values are bytes per second, not seconds.
+    pub rates: bool,
+    /// The value of a flow alone.
+    pub alone: f64,
+    /// For each flow its repetitions.
+    pub values: Vec<Vec<f64>>,
+    /// The middle of each flow over that of a flow alone, above 1 if slower.
+    pub slowdown: Vec<f64>,
+}
+
+impl Measurement {
+    pub fn new(named: &Named, values: &[Vec<f64>], alone: f64, mode: Times) -> Measurement {
+        let slowdown = |v: &Vec<f64>| if mode.steady() { alone / middle(v) } else { middle(v) / alone };
+        Measurement {
+            graph_name: named.name.clone(),
+            graph: named.graph.clone(),
+            rates: mode.steady(),
+            alone,
+            slowdown: values.iter().map(slowdown).collect(),
+            values: values.to_vec(),
+        }
+    }
+}
+
+/// Penalties derived from measurements of a graph.
+#[derive(Serialize)]
+pub struct Derivation {
+    pub graph_name: String,
+    pub graph: Graph,
+    pub penalties: Vec<Derived>,
+    /// The graphs that were measured for it.
+    pub measured: Vec<String>,
+}
+
+impl Derivation {
+    pub fn new(named: &Named, penalties: Vec<Derived>, measured: Vec<String>) -> Derivation {
+        Derivation { graph_name: named.name.clone(), graph: named.graph.clone(), penalties, measured }
+    }
+}
+
+/// Name and ends of a flow.
+fn ends(graph: &Graph, i: usize) -> [String; 2] {
+    let f = &graph.flows[i];
+    [f.name.clone(), format!("{} -> {}", graph.nodes[f.from], graph.nodes[f.to])]
+}
+
+fn milliseconds(s: f64) -> String {
+    format!("{:.6}", s * 1e3)
+}
+
+pub fn predictions(all: &[Prediction]) -> String {
+    let mut out = String::new();
+    for p in all {
+        let _ = writeln!(out, "{} by {}", p.graph_name, p.rules);
+        let mut table = Table::new(&["flow", "ends", "bytes", "penalty", "start ms", "end ms"]);
+        for i in 0..p.graph.flows.len() {
+            let [name, ends] = ends(&p.graph, i);
+            let (start, end) = (p.solution.start_s[i], p.solution.end_s[i]);
+            let bytes = format!("{:.0}", p.graph.flows[i].bytes);
+            table.row([name, ends, bytes, format!("{:.4}", p.penalties[i]), milliseconds(start), milliseconds(end)]);
+        }
+        table.write(&mut out);
+        for step in &p.solution.steps {
+            let _ = writeln!(out, "\n  from {} to {} ms", milliseconds(step.from_s), milliseconds(step.to_s));
+            let mut table = Table::new(&["flow", "penalty", "remaining bytes"]);
+            for f in &step.flows {
+                let name = p.graph.flows[f.flow].name.clone();
+                table.row([name, format!("{:.4}", f.penalty), format!("{:.0}", f.remaining)]);
+            }
+            table.write(&mut out);
+        }
+        if !p.terms.is_empty() {
+            let mut table = Table::new(&["flow", "rule", "value", "why"]);
+            for t in &p.terms {
+                let name = p.graph.flows[t.flow as usize].name.clone();
+                table.row([name, t.rule.clone(), format!("{:.4}", t.value), t.text.clone()]);
+            }
+            out.push('\n');
+            table.write_left(&mut out);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+pub fn measurements(all: &[Measurement]) -> String {
+    let mut out = String::new();
+    for m in all {
+        let (scale, unit) = if m.rates { (1e-6, "MB/s") } else { (1e3, "ms") };
+        let _ = writeln!(out, "{}: a flow alone {} {unit}", m.graph_name, digits(m.alone * scale));
+        let mut table = Table::new(&["flow", "ends", unit, "least", "most", "times alone"]);
+        for (i, v) in m.values.iter().enumerate() {
+            let [name, ends] = ends(&m.graph, i);
+            let least = v.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = v.iter().copied().fold(0.0, f64::max);
+            let number = |x: f64| digits(x * scale);
+            table.row([name, ends, number(middle(v)), number(least), number(most), format!("{:.3}", m.slowdown[i])]);
+        }
+        table.write(&mut out);
+        out.push('\n');
+    }
+    out
+}
+
+pub fn derivations(all: &[Derivation]) -> String {
+    let mut out = String::new();
+    for d in all {
+        let _ = writeln!(out, "{}: penalties with all flows under way", d.graph_name);
+        let mut table = Table::new(&["flow", "ends", "penalty", "error %", "amplified by"]);
+        for (i, p) in d.penalties.iter().enumerate() {
+            let [name, ends] = ends(&d.graph, i);
+            let penalty = p.penalty.map_or("too little was sent then".into(), |x| format!("{x:.3}"));
+            table.row([name, ends, penalty, digits(100.0 * p.error), digits(p.amplification)]);
+        }
+        table.write(&mut out);
+        d.measured.iter().for_each(|g| out.push_str(&format!("  measured: {g}\n")));
+        out.push('\n');
+    }
+    out
+}
+
+pub fn validation(found: &Validation, alpha: f64) -> String {
+    let mut out = String::new();
+    let Some(first) = found.scores.first() else { return out };
+    let _ = writeln!(
+        out,
+        "{} graphs, {} flows; a flow alone moves {} MB/s. Errors are |T_p-T_m|/T_m in %.",
+        first.all.graphs,
+        first.all.flows,
+        digits(1e-6 / alpha)
+    );
+    let percent = |x: f64| format!("{:.1}", 100.0 * x);
+    let mut table = Table::new(&["rule set", "mean", "worst graph's mean", "worst flow", "graphs refused"]);
+    let mut ranked: Vec<_> = found.scores.iter().collect();
+    ranked.sort_by(|a, b| a.all.mean.total_cmp(&b.all.mean));
+    for s in &ranked {
+        let Errors { mean, max_graph_mean, max_flow, .. } = s.all;
+        table.row([
+            s.rules.clone(),
+            percent(mean),
+            percent(max_graph_mean),
+            percent(max_flow),
+            s.refused.len().to_string(),
+        ]);
+    }
+    table.write(&mut out);
+    let edges: Vec<usize> = first.by_edges.keys().copied().collect();
+    let header: Vec<String> =
+        std::iter::once("mean by flows".to_string()).chain(edges.iter().map(|e| e.to_string())).collect();
+    let mut table = Table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    for s in &ranked {
+        let cell = |e: &usize| s.by_edges.get(e).map_or("-".into(), |x| percent(x.mean));
+        table.row(std::iter::once(s.rules.clone()).chain(edges.iter().map(cell)));
+    }
+    out.push('\n');
+    table.write(&mut out);
+    let best = found.best.as_ref().and_then(|b| ranked.iter().find(|s| s.rules == *b));
+    let next = ranked.iter().find(|s| s.refused.is_empty() && Some(&s.rules) != found.best.as_ref());
+    match (best, next) {
+        (Some(best), Some(next)) => {
+            let _ = writeln!(
+                out,
+                "\n  Best for this network: {} (mean error {} %), then {} ({} %).",
+                best.rules,
+                percent(best.all.mean),
+                next.rules,
+                percent(next.all.mean)
+            );
+        }
+        _ => out.push_str("\n  No rule set could do all graphs.\n"),
+    }
+    out
+}

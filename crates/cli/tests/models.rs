@@ -1,0 +1,163 @@
+//! `run maxrate`, `fit` and `contention` from outside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of its own for each test.
+fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("tailback-models-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// Runs the program as a user without an MPI launcher would.
+fn tailback(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
+    let launched = |n: &str| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
+    std::env::vars().filter(|(n, _)| launched(n)).for_each(|(n, _)| drop(command.env_remove(n)));
+    command.current_dir(dir).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn good(dir: &Path, args: &[&str]) -> String {
+    let out = tailback(dir, args);
+    assert_eq!(out.status.code(), Some(0), "{args:?}: {}", text(&out.stderr));
+    text(&out.stdout)
+}
+
+const MACHINE: &str =
+    "nodes = 2\nranks_per_node = 4\n[nic]\nrate = \"10GB/s\"\npacket_overhead = \"2ns\"\nmtu = \"4KiB\"\nheader = 40\n";
+
+/// Estimates of the chosen model of the last phase of the first fit.
+fn estimate(json: &serde_json::Value, name: &str) -> f64 {
+    let phase = json["fits"][0]["report"]["phases"].as_array().unwrap().last().unwrap();
+    let fit = phase["fits"].as_array().unwrap().iter().find(|f| f["model"] == phase["chosen"]).unwrap();
+    let found = fit["estimates"].as_array().unwrap().iter().find(|e| e["name"] == name);
+    found.and_then(|e| e["value"].as_f64()).unwrap_or_else(|| panic!("no {name} in {fit}"))
+}
+
+#[test]
+fn a_nic_with_known_rates_gives_them_back() {
+    let dir = folder("loop");
+    fs::write(dir.join("nic.toml"), MACHINE).unwrap();
+    let sizes = ["--from", "16KiB", "--to", "512KiB", "--per-octave", "1"];
+    let run =
+        [&["run", "maxrate", "--on", "nic.toml", "--out", "r", "--quiet", "--payload", "lengths"][..], &sizes].concat();
+    good(&dir, &run);
+    let fit = good(&dir, &["fit", "maxrate", "r", "--json", "--phases", "none", "--replicates", "0"]);
+    let json: serde_json::Value = serde_json::from_str(&fit).unwrap();
+    // 4096 bytes in (4096 + 40) / 10 GB/s + 2 ns.
+    let truth = 4096.0 / (4136.0 / 10e9 + 2e-9);
+    let (node, core) = (estimate(&json, "rate_node"), 2.0 * estimate(&json, "rate_core"));
+    assert!((node / truth - 1.0).abs() < 0.03, "R_N {node} of {truth}");
+    assert!((core / truth - 1.0).abs() < 0.03, "R_C {core} one way, of {truth}");
+    let shown = good(&dir, &["fit", "maxrate", "r/run.json", "--heat"]);
+    for word in ["round trips", "one way: alpha", "Advice", "fill the node", "sum (max) of |T-f|/T", "k=4"] {
+        assert!(shown.contains(word), "{word} is missing in {shown}");
+    }
+}
+
+#[test]
+fn one_pair_does_not_reach_the_node_s_rate_and_says_so() {
+    let dir = folder("limit");
+    let run = ["run", "maxrate", "--out", "r", "--quiet", "--pairs", "1", "--from", "64KiB", "--per-octave", "1"];
+    good(&dir, &run);
+    assert!(good(&dir, &["fit", "maxrate", "r"]).contains("R_N not reached: at least"));
+}
+
+#[test]
+fn others_measurements_are_fitted_and_bad_ones_refused_by_line() {
+    let dir = folder("nodecomm");
+    let mut table = String::from("Pingpong for\nmaster: 0 1\npartner: 2 3\n");
+    for j in 8..17 {
+        let n = f64::from(4 << j);
+        let time = |k: f64| 2e-5 + n / 3.6e9 * (k / 1.5f64).max(1.0);
+        table += &format!("{}\t{:.4e}\t{:.4e}\t{:.4e}\t{:.4e}\n", 1 << j, time(1.0), time(2.0), time(3.0), time(4.0));
+    }
+    fs::write(dir.join("good.txt"), &table).unwrap();
+    let shown = good(&dir, &["fit", "maxrate", "good.txt"]);
+    assert!(shown.contains("rate_core 3.6") || shown.contains("rate_core 3.59"), "{shown}");
+    fs::write(dir.join("nan.txt"), table.clone() + "131072\tnan\t1\t1\t1\n").unwrap();
+    fs::write(dir.join("short.txt"), table.clone() + "131072\t1\n").unwrap();
+    fs::write(dir.join("empty.txt"), "").unwrap();
+    fs::write(dir.join("negative.txt"), table + "131072\t-1\t1\t1\t1\n").unwrap();
+    for (file, says) in
+        [("nan.txt", "line 13"), ("short.txt", "line 13"), ("empty.txt", "line 1"), ("negative.txt", "line 13")]
+    {
+        let out = tailback(&dir, &["fit", "maxrate", file]);
+        assert_eq!(out.status.code(), Some(2), "{file}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says) && out.stdout.is_empty(), "{file}: {}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn the_papers_figure_three_is_predicted_step_by_step_and_explained() {
+    let dir = folder("predict");
+    let shown = good(&dir, &["contention", "predict", "fig3", "--steps", "--explain"]);
+    for number in ["3.5000", "3.3333", "1.5000", "R3", "R4"] {
+        assert!(shown.contains(number), "{number} is missing in {shown}");
+    }
+    let all = good(&dir, &["contention", "predict", "g4", "--rules", "all"]);
+    assert!(all.contains("by max-min") && all.contains("by ib-residual"), "{all}");
+    let json = good(&dir, &["contention", "predict", "g1", "--json"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
+}
+
+#[test]
+fn bad_graphs_are_refused_by_line_with_2() {
+    let dir = folder("graphs");
+    for (name, content, says) in [
+        ("loop", "a: 1 -> 2\nb: 3 -> 3\n", "line 2"),
+        ("negative", "1 -> 2 -5\n", "line 1"),
+        ("nan", "1 -> 2 NaN\n", "line 1"),
+        ("cycle", "a: 1 -> 2 after b\nb: 1 -> 3 after a\n", "line"),
+        ("twice", "a: 1 -> 2\na: 1 -> 3\n", "line 2"),
+        ("empty", "# nothing\n", "line 1"),
+        ("words", "hello\n", "line 1"),
+        ("toml", "[[flow]]\nfrom = \"1\"\nto = \"1\"\n", "line 1"),
+    ] {
+        fs::write(dir.join(name), content).unwrap();
+        for what in ["predict", "measure", "derive"] {
+            let out = tailback(&dir, &["contention", what, name]);
+            assert_eq!(out.status.code(), Some(2), "{what} {name}: {}", text(&out.stderr));
+            assert!(text(&out.stderr).contains(says) && out.stdout.is_empty(), "{name}: {}", text(&out.stderr));
+        }
+    }
+    for (args, says) in [
+        (vec!["predict", "fig33"], "did you mean"),
+        (vec!["predict", "g1", "--rules", "papr"], "did you mean `paper`"),
+        (vec!["predict", "g1", "--rate", "0B/s"], "above zero"),
+        (vec!["predict", "g1", "--capacities", "1GB/s"], "NODE,FLOW"),
+        (vec!["validate", "--edges", "8..2"], "FROM..TO"),
+        (vec!["validate", "--edges", "200..300"], "do not fit"),
+        (vec!["measure", "random:0"], "edges"),
+        (vec!["measure", "g1", "--steady", "0s"], "above zero"),
+        (vec!["measure", "g1", "--nodes", "2"], "reaches node"),
+    ] {
+        let out = tailback(&dir, &[&["contention"][..], &args].concat());
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says), "{args:?}: {}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn graphs_are_measured_inverted_and_scored_on_the_simulated_network() {
+    let dir = folder("campaign");
+    let quick = ["--size", "1MiB", "--repeats", "1", "--quiet"];
+    let run = |what: &str, more: &[&str]| good(&dir, &[&["contention", what][..], more, &quick].concat());
+    let measured = run("measure", &["g1", "--out", "m"]);
+    assert!(
+        measured.lines().filter(|l| l.contains("->") && (l.contains("2.9") || l.contains("3.0"))).count() == 3,
+        "{measured}"
+    );
+    let derived = run("derive", &["g4", "--out", "d"]);
+    assert!(derived.contains("penalty") && derived.contains("measured:"), "{derived}");
+    let scored = run("validate", &["--graphs", "6", "--edges", "2..4", "--out", "v"]);
+    assert!(scored.contains("Best for this network"), "{scored}");
+    assert_eq!(good(&dir, &["contention", "validate", "v/run.json"]), scored);
+}
