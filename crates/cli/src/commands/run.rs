@@ -228,8 +228,8 @@ fn parameters(suite: &'static Suite, args: &ArgMatches, simulated: bool) -> anyh
 }
 
 /// Ten virtual seconds of a network are 10^11 packet hops: simulated runs cut the loops, and the record says so.
-const SIMULATED: [(&str, &str); 5] =
-    [("time", "20ms"), ("rounds", "30"), ("cut", "10"), ("trials", "3"), ("loops", "4")];
+const SIMULATED: [(&str, &str); 6] =
+    [("time", "20ms"), ("rounds", "30"), ("cut", "10"), ("memory", "1MiB"), ("trials", "3"), ("loops", "4")];
 
 fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
     let names = bench::SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");
