@@ -191,7 +191,8 @@ fn ping_pong_and_rings_check_their_data() {
 /// Lengths in place of data: the same messages, prices in place of arithmetic, and no memory.
 #[test]
 fn everything_can_be_modelled_beyond_any_memory() {
-    let modelled: [(&str, usize, &[(&str, &str)]); 8] = [
+    type Case<'a> = (&'a str, usize, &'a [(&'a str, &'a str)]);
+    let modelled: [Case<'_>; 8] = [
         ("hpl", 6, &[("n", "2000"), ("nb", "100"), ("p", "2"), ("q", "3")]),
         ("ptrans", 6, &[("n", "2000"), ("nb", "100"), ("p", "2"), ("q", "3")]),
         ("random-access-mpi", 4, &[("bits", "14"), ("algorithm", "bucket")]),

@@ -16,7 +16,9 @@ fn folder(name: &str) -> PathBuf {
 fn tailback(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
     let launched = |n: &str| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
-    std::env::vars().filter(|(n, _)| launched(n)).for_each(|(n, _)| drop(command.env_remove(n)));
+    std::env::vars().filter(|(n, _)| launched(n)).for_each(|(n, _)| {
+        command.env_remove(n);
+    });
     command.current_dir(dir).args(args).output().unwrap()
 }
 
