@@ -22,9 +22,11 @@ use std::sync::Mutex;
 /// How flows are measured.
 pub type Times = Mode;
 
-/// Messages under way in steady mode, and their size.
-const WINDOW: u32 = 4;
-const STEADY_BYTES: u64 = 1 << 20;
+/// Messages under way in steady mode, and their size: together small beside what a flow moves in the time.
+const WINDOW: u32 = 8;
+const STEADY_BYTES: u64 = 1 << 16;
+/// Flows of a steady phase that ran longer than the shortest by this factor ran partly without it.
+const TOGETHER: f64 = 1.2;
 
 /// All flows wait so long, in which the barriers of all of them end: a barrier behind another flow's data starts its flow late.
 const LEAD: spec::Time = spec::Time::from_us(2000);
@@ -218,8 +220,17 @@ impl Session<'_> {
             phases.extend(suite::phases(&n.name, &flows(&n.graph, mode)?, mode));
         }
         let Some(done) = self.phases(phases)? else { return Ok(None) };
+        self.warn(done.iter().find_map(apart));
         let per_graph = done.len() / graphs.len().max(1);
         Ok(Some(done.chunks(per_graph.max(1)).map(values).collect()))
+    }
+
+    /// Tells the user and the record; on rank 0, which is the one that knows.
+    fn warn(&mut self, text: Option<String>) {
+        if let (Some(text), Some(record)) = (text, &mut self.record) {
+            eprintln!("tailback: {text}");
+            record.warnings.push(text);
+        }
     }
 
     /// The time (or rate) of a flow alone, where the graph's first flow is; the same on every rank.
@@ -252,8 +263,7 @@ impl Session<'_> {
         {
             let say =
                 format!("a flow alone takes {low:.3e} to {high:.3e} depending on the nodes: penalties are blurred");
-            eprintln!("tailback: {say}");
-            self.record.iter_mut().for_each(|r| r.warnings.push(say.clone()));
+            self.warn(Some(say));
         }
         Ok(self.tell_number(middle(&times)))
     }
@@ -273,6 +283,18 @@ fn flows(graph: &Graph, mode: Times) -> Result<Vec<Flow>, String> {
         Ok(Flow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
     };
     graph.flows.iter().map(one).collect()
+}
+
+/// Says if the flows of a steady phase did not run together.
+fn apart(phase: &PhaseRecord) -> Option<String> {
+    let times = || phase.jobs.iter().filter(|j| j.kernel == "flow-rate").map(|j| j.elapsed_s);
+    let (low, high) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    (high > TOGETHER * low).then(|| {
+        format!(
+            "{}: flows ran for {low:.3e} to {high:.3e} s, so some had no rivals for a while; give a longer --steady",
+            phase.name
+        )
+    })
 }
 
 /// Repetitions before the first of them is dropped, because it pays for connections and page faults.
