@@ -1,31 +1,10 @@
 //! The program from outside: what it prints, where, and with which exit code. Tests of a new command go here.
 
+mod common;
+
+use common::{folder, tailback, text};
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-/// A folder of its own for each test.
-fn folder(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("tailback-cli-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-/// Runs the program as a user without an MPI launcher would.
-fn tailback(dir: &PathBuf, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
-    for (name, _) in
-        std::env::vars().filter(|(n, _)| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_"))
-    {
-        command.env_remove(name);
-    }
-    command.current_dir(dir).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use std::process::Output;
 
 const QUICK: [&str; 8] = ["--rounds", "6", "--cut", "50", "--nodes", "10", "--time", "5ms"];
 
@@ -35,14 +14,14 @@ fn quick<'a>(suite: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn alone_it_shows_the_first_command_to_try() {
-    let out = tailback(&folder("alone"), &[]);
+    let out = tailback(&folder("cli-alone"), &[]);
     assert_eq!(out.status.code(), Some(0));
     assert!(text(&out.stdout).contains("tailback run gpcnet"));
 }
 
 #[test]
 fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
-    let dir = folder("streams");
+    let dir = folder("cli-streams");
     let out = tailback(&dir, &quick("gpcnet", &[]));
     let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
     assert_eq!(out.status.code(), Some(0), "{stderr}");
@@ -60,7 +39,7 @@ fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
 
 #[test]
 fn a_printed_plan_runs_and_gives_the_same_numbers() {
-    let dir = folder("plan");
+    let dir = folder("cli-plan");
     let plan = tailback(&dir, &quick("gpcnet", &["--plan-only"]));
     fs::write(dir.join("plan.json"), &plan.stdout).unwrap();
     let merits =
@@ -73,7 +52,7 @@ fn a_printed_plan_runs_and_gives_the_same_numbers() {
 
 #[test]
 fn the_originals_layout_can_be_printed() {
-    let out = tailback(&folder("layout"), &quick("gpcnet", &["--format", "gpcnet"]));
+    let out = tailback(&folder("cli-layout"), &quick("gpcnet", &["--format", "gpcnet"]));
     let stdout = text(&out.stdout);
     assert!(stdout.starts_with("NetworkLoad Tests v1.3\n  Test with "), "{stdout}");
     let rows: Vec<&str> = stdout.lines().filter(|l| l.starts_with(['+', '|'])).collect();
@@ -82,7 +61,7 @@ fn the_originals_layout_can_be_printed() {
 
 #[test]
 fn mistakes_name_the_value_and_the_near_names_and_exit_with_2() {
-    let dir = folder("mistakes");
+    let dir = folder("cli-mistakes");
     fs::write(dir.join("bad.toml"), "nodes = 4\nswich = 1\n").unwrap();
     fs::write(dir.join("bad.json"), "{}").unwrap();
     for (args, says) in [
@@ -107,7 +86,7 @@ fn mistakes_name_the_value_and_the_near_names_and_exit_with_2() {
 
 #[test]
 fn files_that_cannot_be_read_or_written_are_named() {
-    let dir = folder("files");
+    let dir = folder("cli-files");
     fs::write(dir.join("run.json"), "{\"format\": \"other\"}").unwrap();
     for (args, says) in [
         (vec!["report", "nothing.json"], "nothing.json"),
@@ -124,7 +103,7 @@ fn files_that_cannot_be_read_or_written_are_named() {
 
 #[test]
 fn lists_completions_man_pages_and_schema_come_from_the_tables() {
-    let dir = folder("tables");
+    let dir = folder("cli-tables");
     let list = text(&tailback(&dir, &["list"]).stdout);
     for name in ["gpcnet", "p2p-lat", "put-incast", "default", "text"] {
         assert!(list.contains(name), "{name}");
@@ -139,7 +118,7 @@ fn lists_completions_man_pages_and_schema_come_from_the_tables() {
 
 #[test]
 fn the_doctor_names_what_is_there_and_what_mends_it() {
-    let out = tailback(&folder("doctor"), &["doctor", "--mpi-lib", "/nowhere/libmpi.so"]);
+    let out = tailback(&folder("cli-doctor"), &["doctor", "--mpi-lib", "/nowhere/libmpi.so"]);
     let stdout = text(&out.stdout);
     assert_eq!(out.status.code(), Some(0));
     assert!(stdout.contains("/nowhere/libmpi.so") && stdout.contains("mend:"), "{stdout}");

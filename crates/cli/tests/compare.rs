@@ -1,28 +1,11 @@
 //! Reports, comparisons and histories from outside: one simulated run, looked at in every way.
 
+mod common;
+
+use common::{folder, tailback, text};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn folder(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("tailback-compare-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-fn tailback(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
-    let foreign = |n: &String| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
-    std::env::vars().map(|(n, _)| n).filter(foreign).for_each(|n| {
-        command.env_remove(n);
-    });
-    command.current_dir(dir).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use std::path::Path;
+use std::process::Output;
 
 fn run(dir: &Path, out: &str, more: &[&str]) -> Output {
     let quick = ["run", "gpcnet", "--rounds", "6", "--cut", "50", "--time", "5ms", "--quiet", "--out", out];
@@ -31,7 +14,7 @@ fn run(dir: &Path, out: &str, more: &[&str]) -> Output {
 
 #[test]
 fn every_run_leaves_a_page_and_a_page_that_cannot_be_written_is_a_warning() {
-    let dir = folder("page");
+    let dir = folder("compare-page");
     assert_eq!(run(&dir, "one", &["--nodes", "10"]).status.code(), Some(0));
     let page = fs::read_to_string(dir.join("one/report.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.len() < 500_000);
@@ -45,7 +28,7 @@ fn every_run_leaves_a_page_and_a_page_that_cannot_be_written_is_a_warning() {
 
 #[test]
 fn comparisons_say_what_differs_and_thresholds_decide_the_exit_code() {
-    let dir = folder("verdict");
+    let dir = folder("compare-verdict");
     run(&dir, "a", &["--nodes", "10"]);
     run(&dir, "b", &["--nodes", "12"]);
     let same = tailback(&dir, &["compare", "a", "a"]);
@@ -65,7 +48,7 @@ fn comparisons_say_what_differs_and_thresholds_decide_the_exit_code() {
 
 #[test]
 fn mistakes_exit_with_2_and_say_what_is_known() {
-    let dir = folder("mistakes");
+    let dir = folder("compare-mistakes");
     run(&dir, "a", &["--nodes", "10"]);
     for (args, says) in [
         (vec!["compare", "a"], "--require"),
@@ -82,7 +65,7 @@ fn mistakes_exit_with_2_and_say_what_is_known() {
 
 #[test]
 fn a_history_groups_what_can_be_compared_and_names_what_it_left_out() {
-    let dir = folder("history");
+    let dir = folder("compare-history");
     for seed in ["1", "2", "3", "4", "5"] {
         run(&dir, &format!("runs/{seed}"), &["--nodes", "10", "--seed", seed]);
     }

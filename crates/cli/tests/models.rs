@@ -1,30 +1,10 @@
 //! `run maxrate`, `fit` and `contention` from outside.
 
+mod common;
+
+use common::{folder, tailback, text};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A folder of its own for each test.
-fn folder(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("tailback-models-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-/// Runs the program as a user without an MPI launcher would.
-fn tailback(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
-    let launched = |n: &str| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
-    for (name, _) in std::env::vars().filter(|(n, _)| launched(n)) {
-        command.env_remove(name);
-    }
-    command.current_dir(dir).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use std::path::Path;
 
 fn good(dir: &Path, args: &[&str]) -> String {
     let out = tailback(dir, args);
@@ -45,7 +25,7 @@ fn estimate(json: &serde_json::Value, name: &str) -> f64 {
 
 #[test]
 fn a_nic_with_known_rates_gives_them_back() {
-    let dir = folder("loop");
+    let dir = folder("models-loop");
     fs::write(dir.join("nic.toml"), MACHINE).unwrap();
     let sizes = ["--from", "16KiB", "--to", "512KiB", "--per-octave", "1"];
     let run =
@@ -66,7 +46,7 @@ fn a_nic_with_known_rates_gives_them_back() {
 
 #[test]
 fn one_pair_does_not_reach_the_node_s_rate_and_says_so() {
-    let dir = folder("limit");
+    let dir = folder("models-limit");
     let run = ["run", "maxrate", "--out", "r", "--quiet", "--pairs", "1", "--from", "64KiB", "--per-octave", "1"];
     good(&dir, &run);
     assert!(good(&dir, &["fit", "maxrate", "r"]).contains("R_N not reached: at least"));
@@ -74,7 +54,7 @@ fn one_pair_does_not_reach_the_node_s_rate_and_says_so() {
 
 #[test]
 fn others_measurements_are_fitted_and_bad_ones_refused_by_line() {
-    let dir = folder("nodecomm");
+    let dir = folder("models-nodecomm");
     let mut table = String::from("Pingpong for\nmaster: 0,1\npartner: 2,3\n");
     for j in 8..17 {
         let n = f64::from(4 << j);
@@ -99,7 +79,7 @@ fn others_measurements_are_fitted_and_bad_ones_refused_by_line() {
 
 #[test]
 fn the_papers_figure_three_is_predicted_step_by_step_and_explained() {
-    let dir = folder("predict");
+    let dir = folder("models-predict");
     let shown = good(&dir, &["contention", "predict", "fig3", "--steps", "--explain"]);
     for number in ["3.5000", "3.3333", "1.5000", "R1", "R4"] {
         assert!(shown.contains(number), "{number} is missing in {shown}");
@@ -113,7 +93,7 @@ fn the_papers_figure_three_is_predicted_step_by_step_and_explained() {
 
 #[test]
 fn bad_graphs_are_refused_by_line_with_2() {
-    let dir = folder("graphs");
+    let dir = folder("models-graphs");
     for (name, content, says) in [
         ("loop", "a: 1 -> 2\nb: 3 -> 3\n", "line 2"),
         ("negative", "1 -> 2 -5\n", "line 1"),
@@ -150,7 +130,7 @@ fn bad_graphs_are_refused_by_line_with_2() {
 
 #[test]
 fn graphs_are_measured_inverted_and_scored_on_the_simulated_network() {
-    let dir = folder("campaign");
+    let dir = folder("models-campaign");
     let quick = ["--size", "1MiB", "--repeats", "1", "--quiet"];
     let run = |what: &str, more: &[&str]| good(&dir, &[&["contention", what][..], more, &quick].concat());
     let measured = run("measure", &["g1", "--out", "m"]);

@@ -1,28 +1,11 @@
 //! `tailback tune` from outside, on the simulated machine: a known load is found again, and the same way twice.
 
+mod common;
+
+use common::{folder, tailback, text};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn folder(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("tailback-tune-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-fn tailback(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
-    let launched = |n: &str| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
-    for (name, _) in std::env::vars().filter(|(n, _)| launched(n)) {
-        command.env_remove(name);
-    }
-    command.current_dir(dir).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use std::path::Path;
+use std::process::Output;
 
 const MACHINE: [&str; 5] = ["--nodes", "16", "--ranks-per-node", "2", "--quiet"];
 
@@ -53,7 +36,7 @@ fn nearest(stdout: &str) -> (u32, u32, f64) {
 /// the same counters with one rank per node as with two.
 #[test]
 fn a_light_load_is_found_again_with_another_seed() {
-    let dir = folder("known");
+    let dir = folder("tune-known");
     known(&dir, "40%", "1");
     let out = tune(&dir, &["--seed", "7", "--candidates", "14", "--out", "tuned"]);
     let stdout = text(&out.stdout);
@@ -72,7 +55,7 @@ fn a_light_load_is_found_again_with_another_seed() {
 /// With the recorded seed a candidate equal to the recorded load is the same phase: anything but 0 is a mistake in counting.
 #[test]
 fn the_recorded_seed_plays_the_recorded_load_again() {
-    let dir = folder("replay");
+    let dir = folder("tune-replay");
     known(&dir, "60%", "1");
     let out = tune(&dir, &["--seed", "1", "--candidates", "10"]);
     let stdout = text(&out.stdout);
@@ -82,7 +65,7 @@ fn the_recorded_seed_plays_the_recorded_load_again() {
 
 #[test]
 fn what_cannot_be_compared_is_said_with_a_remedy() {
-    let dir = folder("errors");
+    let dir = folder("tune-errors");
     known(&dir, "60%", "1");
     for (more, words) in [
         (&["--counter", "machine.nic0.tx_byte"][..], "machine.nic0.tx_bytes"),
