@@ -134,7 +134,7 @@ pub enum Method {
     Ahead,
 }
 
-/// A table of 2^bits words that starts as T[i] = i.
+/// A table of 2^bits words that starts as `T[i] = i`.
 pub struct Table {
     words: Buffer<u64>,
     bits: u32,
@@ -149,7 +149,7 @@ impl Table {
         Ok(table)
     }
 
-    /// T[i] = i again.
+    /// `T[i] = i` again.
     pub fn reset(&mut self, pool: &Pool) {
         let len = self.words.len();
         let words = crate::memory::Shared::new(&mut self.words);

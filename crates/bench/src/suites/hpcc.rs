@@ -1,7 +1,7 @@
 //! HPC Challenge: seven tests, alone (single), on every rank at once (star) and on all ranks together (mpi).
 //!
-//! The order is that of version 1.5.0, HPL last. Sizes come from HPL's matrix ([`sizes`]), which fills a share of the memory;
-//! or everything comes from an `hpccinf.txt` ([`input`]).
+//! The order is that of version 1.5.0, HPL last. Sizes come from HPL's matrix (`sizes.rs`), which fills a share of the memory;
+//! or everything comes from an `hpccinf.txt` (`input.rs`).
 
 mod input;
 mod sizes;

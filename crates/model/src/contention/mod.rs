@@ -8,7 +8,7 @@
 //! | [`canonical`], [`random`] | graphs up to isomorphism: canonical form, random and complete lists |
 //! | [`rules`] | the table [`rules::RULES`] of penalty rule sets |
 //! | [`traffic`], [`solver`] | the flows under way, and when each one ends |
-//! | [`derive`] | penalties from measured completion times or steady rates |
+//! | [`mod@derive`] | penalties from measured completion times or steady rates |
 //! | [`validate`], [`learned`] | which rule set is right for a network, and a table learned from it |
 //! | [`join`] | rates of the max-rate model as capacities |
 //!
