@@ -46,10 +46,9 @@ impl Recorder {
             beyond += self.empty_stamps(start, &mut work);
         }
         let work: Work = work?;
-        // The bulk value: what the average step of the block did in the time of the average step.
-        let mean = Work { bytes: work.bytes, exchanges: work.exchanges, updates: work.updates, flops: work.flops };
+        // The bulk value: all work over all time; a duration has no work to divide by, so it is of the average step.
         let value =
-            self.metric.value(mean, time) * if self.metric == Metric::Duration { 1.0 / f64::from(steps) } else { 1.0 };
+            self.metric.value(work, time) * if self.metric == Metric::Duration { 1.0 / f64::from(steps) } else { 1.0 };
         let counted = if self.batches.threshold.is_some() { self.samples.len() - before } else { 0 };
         self.batches.add(value, beyond, counted);
         Some(value)

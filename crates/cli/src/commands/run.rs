@@ -56,10 +56,8 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     };
     let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
     let problem = Mutex::new(None);
-    if !wanted.plan_only && machine.prints() {
-        let dir = prepare(wanted.name(), wanted.out.as_deref()).or_else(|error| machine.end_all(error))?;
-        watch.save_to(&dir.join("run.json"));
-        eprintln!("tailback: writing {}", dir.join("run.json").display());
+    if !wanted.plan_only {
+        open_record(&machine, &watch, wanted.name(), wanted.out.as_deref())?;
     }
     let last_words = watch.clone();
     let loads_only = wanted.name() == "congest";
@@ -77,13 +75,7 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
             watch.guard();
         }
     }
-    let facts = Facts {
-        command: command_line(),
-        created: (!machine.is_simulated()).then(now),
-        machine: machine.record(),
-        warnings: machine.warnings(),
-        counters: machine.counters(),
-    };
+    let facts = facts(&machine);
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
     let ended = machine.run(&|world| {
         if let Err(error) = on_rank(world, &wanted, lengths, &facts, &watch) {
@@ -100,6 +92,27 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
         return Err(Fail::with(code, error));
     }
     conclude(&wanted, &watch)
+}
+
+/// On rank 0: makes the folder for the record and says where it is. What fails here ends the job on all ranks.
+pub(crate) fn open_record(machine: &Machine, watch: &Watch, name: &str, out: Option<&Path>) -> anyhow::Result<()> {
+    if machine.prints() {
+        let file = prepare(name, out).or_else(|error| machine.end_all(error))?.join("run.json");
+        watch.save_to(&file);
+        eprintln!("tailback: writing {}", file.display());
+    }
+    Ok(())
+}
+
+/// What the record holds besides plan and measurements.
+pub(crate) fn facts(machine: &Machine) -> Facts {
+    Facts {
+        command: command_line(),
+        created: (!machine.is_simulated()).then(now),
+        machine: machine.record(),
+        warnings: machine.warnings(),
+        counters: machine.counters(),
+    }
 }
 
 /// Shows the record; says what could not be saved.
@@ -239,7 +252,7 @@ fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
 }
 
 /// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission.
-pub(super) fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
     let dir = match out {
         Some(dir) => dir.to_path_buf(),
         None => (1..)
@@ -262,7 +275,7 @@ pub(super) fn prepare(suite: &str, out: Option<&Path>) -> anyhow::Result<PathBuf
 }
 
 /// The command as it was given, without what cannot change the result.
-pub(super) fn command_line() -> Vec<String> {
+fn command_line() -> Vec<String> {
     let mut words = std::env::args().skip(1);
     let mut line = vec!["tailback".to_string()];
     while let Some(word) = words.next() {
@@ -286,7 +299,7 @@ fn clock_seed() -> u64 {
 }
 
 /// Now, in UTC, as RFC 3339.
-pub(super) fn now() -> String {
+fn now() -> String {
     rfc3339(since_epoch().as_secs())
 }
 

@@ -77,24 +77,13 @@ pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> 
     let machine = Machine::choose_for(args, false, Some(needs))?;
     let seed = run::read_seed(args)?;
     let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    if machine.prints() {
-        let out = args.get_one::<String>("out").map(Path::new);
-        let file = run::prepare("contention", out)?.join("run.json");
-        watch.save_to(&file);
-        eprintln!("tailback: writing {}", file.display());
-    }
+    run::open_record(&machine, &watch, "contention", args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
     signals::on_signal(move |reason| {
         last_words.give_up(reason);
         signals::Wait::No
     });
-    let facts = Facts {
-        command: run::command_line(),
-        created: (!machine.is_simulated()).then(run::now),
-        machine: machine.record(),
-        warnings: machine.warnings(),
-        counters: machine.counters(),
-    };
+    let facts = run::facts(&machine);
     let unit = args.get_one::<String>("unit").map(String::as_str);
     // Lengths cost a simulated machine nothing; a real one carries and checks data unless told otherwise.
     let lengths = args.get_one::<String>("payload").map_or(machine.is_simulated(), |p| p == "lengths");

@@ -69,24 +69,13 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
         Err(_) => return Ok(Exit::Usage),
     };
     let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    if machine.prints() {
-        let out = args.get_one::<String>("out").map(Path::new);
-        let file = run::prepare("tune", out)?.join("run.json");
-        watch.save_to(&file);
-        eprintln!("tailback: writing {}", file.display());
-    }
+    run::open_record(&machine, &watch, "tune", args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
     signals::on_signal(move |reason| {
         last_words.give_up(reason);
         signals::Wait::No
     });
-    let facts = Facts {
-        command: run::command_line(),
-        created: (!machine.is_simulated()).then(run::now),
-        machine: machine.record(),
-        warnings: machine.warnings(),
-        counters: machine.counters(),
-    };
+    let facts = run::facts(&machine);
     let answer = Mutex::new(None);
     let ended = machine.run(&|world| {
         let result = on_rank(world, &wanted, &facts, &watch);
