@@ -14,7 +14,7 @@ use crate::window::{Memory, allocate};
 use comm::{Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Vector, Window};
 use spec::{Time, Work};
 use std::cell::{Cell, RefMut};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 /// A communicator of the library's.
 pub(crate) struct Communicator<'c, A: Abi> {
@@ -181,6 +181,61 @@ impl<'c, A: Abi> Communicator<'c, A> {
         }
     }
 
+    /// One send, one receive, or one of each, with the library's blocking calls, which have shorter paths than requests: what an
+    /// application would use for a ping-pong. Whether these operations were of that kind.
+    #[inline(never)]
+    fn exchange_blocking(&self, ops: &mut [Op<'_>]) -> bool {
+        if !ops.iter().all(|op| fits_one(op)) {
+            return false;
+        }
+        // SAFETY: as in `exchange`.
+        let scratch = unsafe { &mut *self.context.scratch.as_ptr() };
+        scratch.at_hand();
+        let (api, byte) = (self.api, self.api.handles.byte);
+        match ops {
+            [Op::Send { to, tag, data }] => {
+                let (start, length) = outgoing(data, scratch);
+                // SAFETY: `start` has `length` bytes.
+                let code = unsafe { (api.send)(start, length, byte, *to as c_int, c_int::from(*tag), self.handle) };
+                self.context.check(code, "MPI_Send", || describe(&ops[0]));
+            }
+            [Op::Recv { from, tag, into }] => {
+                let (start, length) = incoming(into, scratch);
+                let (from, tag) = (*from as c_int, c_int::from(*tag));
+                // SAFETY: `start` has room for `length` bytes that nobody else touches.
+                let code = unsafe { (api.recv)(start, length, byte, from, tag, self.handle, A::IGNORE) };
+                self.context.check(code, "MPI_Recv", || describe(&ops[0]));
+            }
+            [Op::Recv { from, tag, into }, Op::Send { to, tag: sent, data }]
+            | [Op::Send { to, tag: sent, data }, Op::Recv { from, tag, into }] => {
+                let (out, out_length) = outgoing(data, scratch);
+                let (start, length) = incoming(into, scratch);
+                let (to, sent) = (*to as c_int, c_int::from(*sent));
+                let (from, tag) = (*from as c_int, c_int::from(*tag));
+                // SAFETY: as above; the two do not overlap.
+                let code = unsafe {
+                    (api.sendrecv)(
+                        out,
+                        out_length,
+                        byte,
+                        to,
+                        sent,
+                        start,
+                        length,
+                        byte,
+                        from,
+                        tag,
+                        self.handle,
+                        A::IGNORE,
+                    )
+                };
+                self.context.check(code, "MPI_Sendrecv", || format!("{} {}", describe(&ops[0]), describe(&ops[1])));
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// Ends the job if a message was shorter than its receive.
     #[inline]
     pub fn check_lengths(&self, ops: &[Op<'_>], scratch: &Scratch<A>) {
@@ -270,6 +325,33 @@ fn nothing(count: usize) -> bool {
     count == 0
 }
 
+/// Whether an operation's length and peer fit into C integers.
+fn fits_one(op: &Op<'_>) -> bool {
+    match op {
+        Op::Send { to, data, .. } => fits(data.len(), *to),
+        Op::Recv { from, into, .. } => fits(into.len(), *from),
+    }
+}
+
+/// Where what is sent lies, and its length, which fits.
+fn outgoing<A: Abi>(data: &Data<'_>, scratch: &mut Scratch<A>) -> (*const c_void, c_int) {
+    let start = match data {
+        Data::Bytes(bytes) => bytes.as_ptr(),
+        Data::Len(n) => scratch.source(*n),
+    };
+    (start.cast(), data.len() as c_int)
+}
+
+/// Where what comes is to lie, and its length, which fits.
+fn incoming<A: Abi>(into: &mut Buffer<'_>, scratch: &mut Scratch<A>) -> (*mut c_void, c_int) {
+    let length = into.len() as c_int;
+    let start = match into {
+        Buffer::Bytes(bytes) => bytes.as_mut_ptr(),
+        Buffer::Len(n) => scratch.landing(*n),
+    };
+    (start.cast(), length)
+}
+
 /// A rank as MPI takes it; one that is out of its range becomes one that MPI refuses.
 fn peer(rank: Rank) -> c_int {
     c_int::try_from(rank).unwrap_or(c_int::MAX)
@@ -300,6 +382,9 @@ impl<A: Abi> Comm for Communicator<'_, A> {
     fn exchange(&self, ops: &mut [Op<'_>]) {
         if ops.len() > self.at_ease.get() {
             return self.exchange_with_care(ops);
+        }
+        if ops.len() < 3 && self.exchange_blocking(ops) {
+            return;
         }
         // SAFETY: nothing else borrows the scratch memory: each borrow ends with the call that makes it, no call is made
         // from within another, and the context is not shared between threads.

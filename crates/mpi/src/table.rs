@@ -58,6 +58,9 @@ table! {
         comm_split_type = MPI_Comm_split_type(A::H, c_int, c_int, A::H, *mut A::H);
         comm_free = MPI_Comm_free(*mut A::H);
         comm_set_errhandler = MPI_Comm_set_errhandler(A::H, A::H);
+        send = MPI_Send(*const c_void, c_int, A::H, c_int, c_int, A::H);
+        recv = MPI_Recv(*mut c_void, c_int, A::H, c_int, c_int, A::H, *mut A::Status);
+        sendrecv = MPI_Sendrecv(*const c_void, c_int, A::H, c_int, c_int, *mut c_void, c_int, A::H, c_int, c_int, A::H, *mut A::Status);
         isend = MPI_Isend(*const c_void, c_int, A::H, c_int, c_int, A::H, *mut A::H);
         irecv = MPI_Irecv(*mut c_void, c_int, A::H, c_int, c_int, A::H, *mut A::H);
         waitall = MPI_Waitall(c_int, *mut A::H, *mut A::Status);
