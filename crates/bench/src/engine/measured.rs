@@ -11,8 +11,9 @@ use comm::{Buffer, Comm, Reduce, Vector, collectives};
 use record::summary::Extremes;
 use record::{Ended, Histogram, Metric, Stop, Verdict};
 
-/// A block lasts at most this share of the time limit.
-const LARGEST_SHARE: f64 = 1.0 / 20.0;
+/// A block lasts at most this share of the time limit. Shorter blocks would end a test more sharply, but they bring the ranks together
+/// more often, and ranks that never drift apart see other bandwidths.
+const LARGEST_SHARE: f64 = 1.0 / 10.0;
 /// The pilot of the tail threshold ends after so many blocks.
 const PILOT: u64 = 4;
 /// The quantile that precision is asked of.
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(pace.next(), (200, 200));
         pace.step_took(0.012, 1);
         let (warmup, steps) = pace.next();
-        assert!(f64::from(warmup + steps) * 0.012 <= 0.5 && steps >= 1, "{warmup} {steps}");
+        assert!(f64::from(warmup + steps) * 0.012 <= 1.0 && steps >= 1, "{warmup} {steps}");
         assert_eq!(pace.notes().len(), 1);
         pace.step_took(100.0, 1);
         assert_eq!(pace.next(), (1, 1));
