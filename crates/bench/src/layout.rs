@@ -1,8 +1,11 @@
 //! Where this rank sits, found with a few logarithmic collectives: no rank ever holds a list of all ranks or host names.
 
-use comm::{Comm, Reduce, Vector};
+use comm::{Comm, Reduce, Vector, agree};
 use record::{Layout, NodeOrder, Place};
 use spec::{Rng, permutation};
+
+/// Host names are kept up to here: the limit of Linux.
+const NAME_ROOM: usize = 64;
 
 /// One rank's place in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +33,40 @@ impl Seat {
             ranks: world.size() as u32,
             min_ranks_per_node: -extremes[2] as u32,
             max_ranks_per_node: extremes[1] as u32,
+            parts_per_node: 1,
         };
         Seat { node, slot, layout }
     }
 
     /// Where the ranks themselves count as nodes: on a single host there is nobody else to talk to.
     pub fn each_rank_a_node(world: &dyn Comm) -> Seat {
-        let ranks = world.size() as u32;
-        let layout = Layout { nodes: ranks, ranks, min_ranks_per_node: 1, max_ranks_per_node: 1 };
-        Seat { node: world.rank() as u32, slot: 0, layout }
+        Seat { node: world.rank() as u32, slot: 0, layout: Layout::even(world.size() as u32, 1) }
+    }
+
+    /// Deals the slots of every node over its parts in turn, where `part` is the one this rank is on: the first so many slots are then
+    /// spread over sockets, NUMA domains or NICs. Also the most parts found on a node. Collective.
+    pub fn spread(self, world: &dyn Comm, part: u16) -> (Seat, u32) {
+        let here = world.split(Some(self.node), self.slot).expect("every rank joins its node");
+        let index = here.split(Some(part.into()), self.slot).expect("every rank is on a part").rank() as u32;
+        let parts = agree(&*here, f64::from(u8::from(index == 0)), Reduce::Sum);
+        let turn = here.split(Some(0), index << 16 | u32::from(part)).expect("every rank joins its node").rank();
+        let mut extremes = [parts, -parts];
+        world.allreduce(Vector::Values(&mut extremes), Reduce::Max);
+        let layout = Layout { parts_per_node: -extremes[1] as u32, ..self.layout };
+        (Seat { slot: turn as u32, layout, ..self }, extremes[0] as u32)
+    }
+
+    /// The names of all nodes as the machine numbers them, on rank 0 alone. Collective.
+    pub fn names(&self, world: &dyn Comm, name: &str) -> Vec<String> {
+        let first = world.split(Some(self.node), world.rank() as u32).expect("every rank joins its node").rank() == 0;
+        let Some(leaders) = world.split(first.then_some(0), self.node) else { return Vec::new() };
+        let mut mine = [0; NAME_ROOM];
+        let length = name.len().min(NAME_ROOM);
+        mine[..length].copy_from_slice(&name.as_bytes()[..length]);
+        let mut all = vec![0; if leaders.rank() == 0 { NAME_ROOM * leaders.size() } else { 0 }];
+        leaders.gather(0, &mine, &mut all);
+        let text = |name: &[u8]| String::from_utf8_lossy(name).trim_end_matches('\0').to_string();
+        all.chunks(NAME_ROOM).map(text).collect()
     }
 
     /// Its place in a plan's node order.

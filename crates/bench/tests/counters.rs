@@ -12,7 +12,7 @@ fn plan(nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
     let quick = [("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("canaries", "p2p-lat")];
     let given: Params = quick.iter().chain(given).map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout { nodes, ranks: nodes * ranks, min_ranks_per_node: ranks, max_ranks_per_node: ranks };
+    let layout = Layout::even(nodes, ranks);
     (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap()
 }
 

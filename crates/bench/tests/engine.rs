@@ -10,7 +10,7 @@ fn plan(suite: &str, nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
     let suite = SUITES.iter().find(|s| s.card.name == suite).unwrap();
     let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout { nodes, ranks: nodes * ranks, min_ranks_per_node: ranks, max_ranks_per_node: ranks };
+    let layout = Layout::even(nodes, ranks);
     (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap()
 }
 

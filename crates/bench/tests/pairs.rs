@@ -48,7 +48,7 @@ fn maxrate(options: &[(&str, &str)]) -> RunRecord {
     let suite = suite("maxrate").unwrap();
     let given: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout { nodes: 2, ranks: 8, min_ranks_per_node: 4, max_ranks_per_node: 4 };
+    let layout = Layout::even(2, 4);
     let plan = (suite.plan)(&Request { params: &params, layout, seed: 1, payload: Payload::Checked }).unwrap();
     run(2, 4, &plan)
 }

@@ -65,6 +65,9 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
         value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")
             .value_parser(["node", "rank"]),
+        value("per", "PART", "Deal the ranks of a node over its parts in turn, and count --slots on each part")
+            .default_value("node")
+            .value_parser(["node", "socket", "numa", "nic"]),
         value("payload", "WHAT", "Whether messages carry data that is checked [default: checked; lengths on simulated machines over 512 ranks]")
             .value_parser(["checked", "lengths"]),
         value("out", "DIR", "Folder for run.json [default: a new one under tailback-runs]").value_hint(ValueHint::DirPath),

@@ -3,6 +3,11 @@
 use record::Host;
 use std::fs;
 
+/// This host's name.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// This host.
 pub fn here() -> Host {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -14,7 +19,7 @@ pub fn here() -> Host {
     let memory =
         field(&read("/proc/meminfo"), "MemTotal").and_then(|m| m.trim_end_matches(" kB").trim().parse::<u64>().ok());
     Host {
-        name: uname.nodename().to_string_lossy().into_owned(),
+        name: name(),
         kernel: uname.release().to_string_lossy().into_owned(),
         cpu: field(&read("/proc/cpuinfo"), "model name")
             .unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),

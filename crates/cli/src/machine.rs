@@ -78,6 +78,14 @@ impl Machine {
         matches!(self, Machine::Simulated { .. })
     }
 
+    /// NICs of each node of a simulated machine.
+    pub fn nics(&self) -> Option<usize> {
+        match self {
+            Machine::Simulated { machine, .. } => Some(machine.config().nic.per_node),
+            Machine::Mpi(_) | Machine::Local => None,
+        }
+    }
+
     /// Whether this process is the one that prints: rank 0.
     pub fn prints(&self) -> bool {
         match self {

@@ -3,9 +3,11 @@
 mod args;
 mod commands;
 mod exit;
+mod grouping;
 mod host;
 mod machine;
 mod output;
+mod parts;
 mod progress;
 mod signals;
 

@@ -59,6 +59,11 @@ impl Watch {
         });
     }
 
+    /// What comes now has no time limit.
+    pub fn phase_ended(&self) {
+        self.lock().deadline = None;
+    }
+
     /// Where to save.
     pub fn save_to(&self, path: &Path) {
         self.lock().path = Some(path.to_path_buf());
@@ -115,7 +120,7 @@ fn limit(plan: &Plan, index: usize) -> f64 {
     measured.filter_map(|j| j.stop.time_s).fold(0.0, f64::max)
 }
 
-/// Twice the time limit and ten seconds more: blocks end within a twentieth of the limit, so only a rank that hangs takes longer.
+/// Twice the time limit and ten seconds more: blocks end within a tenth of the limit, so only a rank that hangs takes longer.
 fn deadline(limit_s: f64) -> Option<Instant> {
     (limit_s > 0.0).then(|| now() + Duration::from_secs_f64(2.0 * limit_s + 10.0))
 }

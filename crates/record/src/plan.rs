@@ -21,6 +21,13 @@ pub struct Plan {
     pub payload: Payload,
     /// What runs, in order.
     pub phases: Vec<Phase>,
+    /// The rate at which a node takes what is sent to it, in bytes per second, where it is given: drain times use it instead of what an
+    /// incast measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ejection: Option<f64>,
+    /// How the plan was chosen, where a reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// How nodes are numbered in a plan.
@@ -269,6 +276,11 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// Phases on nodes in some order.
+    pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
+        Plan { suite: suite.into(), seed, node_order, payload, phases, ejection: None, notes: Vec::new() }
+    }
+
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.
     pub fn check(&self, nodes: u32, slots: u32) -> Result<(), PlanError> {
         for (i, phase) in self.phases.iter().enumerate() {
@@ -354,13 +366,8 @@ mod tests {
     }
 
     fn plan(jobs: Vec<Job>) -> Plan {
-        Plan {
-            suite: "test".into(),
-            seed: 1,
-            node_order: NodeOrder::Shuffled,
-            payload: Payload::Checked,
-            phases: vec![Phase { name: "one".into(), jobs }],
-        }
+        let phases = vec![Phase { name: "one".into(), jobs }];
+        Plan::new("test", 1, NodeOrder::Shuffled, Payload::Checked, phases)
     }
 
     #[test]

@@ -116,6 +116,25 @@ pub struct Layout {
     pub min_ranks_per_node: u32,
     /// Most ranks on a node.
     pub max_ranks_per_node: u32,
+    /// Parts of a node (sockets, NUMA domains, NICs) over which its slots are dealt in turn; 1 if they are in rank order.
+    #[serde(default = "one_part", skip_serializing_if = "is_one")]
+    pub parts_per_node: u32,
+}
+
+fn one_part() -> u32 {
+    1
+}
+
+fn is_one(parts: &u32) -> bool {
+    *parts == 1
+}
+
+impl Layout {
+    /// The same number of ranks on every node, in rank order.
+    pub fn even(nodes: u32, ranks_per_node: u32) -> Layout {
+        let (min_ranks_per_node, max_ranks_per_node) = (ranks_per_node, ranks_per_node);
+        Layout { nodes, ranks: nodes * ranks_per_node, min_ranks_per_node, max_ranks_per_node, parts_per_node: 1 }
+    }
 }
 
 /// One phase.

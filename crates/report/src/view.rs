@@ -184,6 +184,7 @@ impl<'a> View<'a> {
     /// Everything a reader must know before believing a number.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = self.record.warnings.clone();
+        all.extend(self.record.plan.notes.iter().cloned());
         if let Status::Incomplete { reason } = &self.record.status {
             all.push(format!("incomplete: {reason}"));
         }
@@ -206,8 +207,10 @@ impl<'a> View<'a> {
 pub struct Drain {
     /// T = (nodes - 1) x ranks per node x message size / ejection rate, in seconds.
     pub seconds: f64,
-    /// The rate at which the root's node took what was sent, in bytes per second, as the incast itself measured it.
+    /// The rate at which the root's node took what was sent, in bytes per second.
     pub ejection: f64,
+    /// Whether the user gave that rate; else the incast itself measured it.
+    pub given: bool,
 }
 
 impl View<'_> {
@@ -221,9 +224,10 @@ impl View<'_> {
             let nodes = self.nodes_of(&job.name)?;
             let slots = f64::from(job.ranks) / f64::from(nodes);
             let size = spec::parse_bytes(job.params.get("size")?).ok()? as f64;
-            let ejection = job.bytes as f64 / job.elapsed_s;
+            let given = self.record.plan.ejection;
+            let ejection = given.unwrap_or(job.bytes as f64 / job.elapsed_s);
             let seconds = f64::from(nodes - 1) * slots * size / ejection;
-            (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection })
+            (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection, given: given.is_some() })
         });
         drains.max_by(|a, b| a.ejection.total_cmp(&b.ejection))
     }

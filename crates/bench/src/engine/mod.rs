@@ -15,12 +15,12 @@ mod results;
 use crate::counters::Counters;
 use crate::kernel::{Kernel, Setup};
 use crate::kernels::kernel;
-use crate::layout::Seat;
+use crate::layout::{Seat, node_order};
 use comm::{Comm, Reduce, agree};
 use counting::Counting;
 use groups::Groups;
 use partial::Partial;
-use record::{Layout, MachineRecord, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
+use record::{Layout, MachineRecord, NodeOrder, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
 use spec::Params;
 
 /// What the engine cannot know but a record must hold.
@@ -36,6 +36,8 @@ pub struct Facts {
     pub warnings: Vec<String>,
     /// Which counters are read around every phase.
     pub counters: Counters,
+    /// The names of the nodes as the machine numbers them, where nodes have names; needed on rank 0 alone.
+    pub node_names: Vec<String>,
 }
 
 /// Looks on from rank 0: progress bars and files are made of this.
@@ -100,9 +102,20 @@ fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
         machine: facts.machine.clone(),
         layout,
         plan: plan.clone(),
-        node_names: Vec::new(),
+        node_names: names(plan, facts),
         warnings: facts.warnings.clone(),
         phases: Vec::new(),
+    }
+}
+
+/// The names of the nodes in the plan's order.
+fn names(plan: &Plan, facts: &Facts) -> Vec<String> {
+    let names = &facts.node_names;
+    match plan.node_order {
+        NodeOrder::Natural => names.clone(),
+        NodeOrder::Shuffled => {
+            node_order(names.len() as u32, plan.seed).into_iter().map(|node| names[node as usize].clone()).collect()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::gpcnet::{CANARIES, CUT, PRECISION, ROUNDS};
 use super::loops::Limits;
-use super::roles::{SLOTS, Written, list};
+use super::roles::{SLOTS, Written, list, slots};
 use super::{Request, Suite, SuiteError};
 use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
@@ -40,7 +40,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         ));
     }
     let limits = Limits::read(params);
-    let slots = Some(params.count("slots") as u32).filter(|s| *s > 0);
+    let slots = slots(request)?;
     let members = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots };
     let job = |w: &Written| Job {
         name: w.label.clone(),
@@ -59,8 +59,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         phases.push(Phase { name: format!("rest-{n:04}"), jobs: vec![rest(params, layout.nodes)] });
     }
     phases.pop();
-    let plan =
-        Plan { suite: "ambient".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    let plan = Plan::new("ambient", *seed, NodeOrder::Shuffled, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }

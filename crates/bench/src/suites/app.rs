@@ -67,7 +67,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase { name: "isolated/app".into(), jobs: vec![job.clone()] },
         Phase { name: "loaded/app".into(), jobs: std::iter::once(job).chain(load).collect() },
     ];
-    let plan = Plan { suite: "app".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    let plan = Plan::new("app", *seed, NodeOrder::Shuffled, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }

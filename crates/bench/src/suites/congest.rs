@@ -54,8 +54,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
     }
     let phases = vec![Phase { name: "congest".into(), jobs }];
-    let plan =
-        Plan { suite: "congest".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    let plan = Plan::new("congest", *seed, NodeOrder::Shuffled, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }

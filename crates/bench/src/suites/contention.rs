@@ -169,7 +169,7 @@ pub fn flows(phase: &Phase) -> Option<Vec<Flow>> {
 
 /// The plan of a list of phases.
 pub fn plan_of(phases: Vec<Phase>, seed: u64, payload: record::Payload) -> Plan {
-    Plan { suite: "contention".into(), seed, node_order: NodeOrder::Natural, payload, phases }
+    Plan::new("contention", seed, NodeOrder::Natural, payload, phases)
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_suite_refuses_what_is_no_flow() {
-        let layout = Layout { nodes: 3, ranks: 6, min_ranks_per_node: 2, max_ranks_per_node: 2 };
+        let layout = Layout::even(3, 2);
         let make = |text: &str| {
             let params = CONTENTION.card.resolve(&Params::from([("flows".to_string(), text.to_string())])).unwrap();
             plan(&Request { params: &params, layout, seed: 1, payload: Payload::Checked })

@@ -29,6 +29,12 @@ pub const GPCNET: Suite = Suite {
                 kind: Kind::Choice(&["no", "yes"]),
                 default: "no",
             },
+            Param {
+                name: "ejection",
+                about: "rate at which a node takes what is sent to it, for the drain time; measured by the incast if not given",
+                kind: Kind::Rate,
+                default: "",
+            },
             SLOTS,
             TIME,
             ROUNDS,
@@ -118,7 +124,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     for (kind, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
         phases.extend(canaries.iter().map(|w| phase(kind, w, load)));
     }
-    let plan = Plan { suite: "gpcnet".into(), seed: *seed, node_order: NodeOrder::Shuffled, payload: *payload, phases };
+    let mut plan = Plan::new("gpcnet", *seed, NodeOrder::Shuffled, *payload, phases);
+    plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     super::check(&plan, *layout)?;
     Ok(plan)
 }
@@ -132,7 +139,7 @@ mod tests {
     fn make(nodes: u32, given: &[(&str, &str)]) -> Result<Plan, SuiteError> {
         let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let params = GPCNET.card.resolve(&given)?;
-        let layout = Layout { nodes, ranks: nodes * 2, min_ranks_per_node: 2, max_ranks_per_node: 2 };
+        let layout = Layout::even(nodes, 2);
         plan(&Request { params: &params, layout, seed: 1, payload: Payload::Checked })
     }
 

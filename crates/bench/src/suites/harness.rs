@@ -40,7 +40,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         stop,
     };
     let phases = vec![Phase { name: "isolated/null".into(), jobs: vec![job] }];
-    let plan = Plan { suite: "harness".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    let plan = Plan::new("harness", *seed, NodeOrder::Natural, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }

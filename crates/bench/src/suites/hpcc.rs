@@ -330,8 +330,7 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
         }
         list
     };
-    let mut hpl = with(input.hpl(), &[("threads", &threads), ("blas", &blas)]);
-    hpl[0].insert("remark".into(), input.notes.join("; "));
+    let hpl = with(input.hpl(), &[("threads", &threads), ("blas", &blas)]);
     let mut all = Vec::new();
     all.extend(three("random-access", "poly"));
     all.extend(three("random-access-lcg", "lcg"));
@@ -438,7 +437,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase { name, jobs: vec![job] });
         }
     }
-    let plan = Plan { suite: "hpcc".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    let mut plan = Plan::new("hpcc", *seed, NodeOrder::Natural, *payload, phases);
+    plan.notes = input.notes;
     super::check(&plan, *layout)?;
     Ok(plan)
 }

@@ -219,7 +219,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         return Err(SuiteError::Unknown("maxrate: nothing to do; give modes, pair and pairs".into()));
     }
     Rng::new(*seed, "maxrate order", 0).shuffle(&mut phases);
-    let plan = Plan { suite: "maxrate".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    let plan = Plan::new("maxrate", *seed, NodeOrder::Natural, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }
@@ -294,7 +294,7 @@ mod tests {
         let options: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let params = MAXRATE.card.resolve(&options)?;
         let (nodes, slots) = layout;
-        let layout = Layout { nodes, ranks: nodes * slots, min_ranks_per_node: slots, max_ranks_per_node: slots };
+        let layout = Layout::even(nodes, slots);
         plan(&Request { params: &params, layout, seed: 3, payload: Payload::Checked })
     }
 

@@ -2,6 +2,7 @@
 
 use super::gpcnet::{CUT, PRECISION, ROUNDS, TIME};
 use super::loops::Limits;
+use super::roles::{self, SLOTS};
 use super::{Request, Suite, SuiteError};
 use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role};
 use spec::{Card, Params};
@@ -12,7 +13,7 @@ pub const NETWORK: Suite = Suite {
         name: "network",
         about: "Ring latency and bandwidth, all-reduce and all-to-all on all nodes, without congestors",
         source: "GPCNeT (Chunduri et al., SC '19), network_test",
-        params: &[TIME, ROUNDS, PRECISION, CUT],
+        params: &[SLOTS, TIME, ROUNDS, PRECISION, CUT],
     },
     plan,
 };
@@ -35,21 +36,21 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         let say = "network needs at least 2 nodes (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
     }
-    let limits = Limits::read(params);
+    let (limits, slots) = (Limits::read(params), roles::slots(request)?);
     let phase = |(name, kernel, order): (&str, &str, &str)| {
         let job = Job {
             name: name.into(),
             kernel: kernel.into(),
             params: if order.is_empty() { Params::new() } else { Params::from([("order".into(), order.into())]) },
             role: Role::Measured,
-            members: Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None },
+            members: Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots },
             instances: Instances::Slot,
             stop: limits.canary(kernel, layout.nodes),
         };
         Phase { name: format!("isolated/{name}"), jobs: vec![job] }
     };
     let phases = TESTS.into_iter().map(phase).collect();
-    let plan = Plan { suite: "network".into(), seed: *seed, node_order: NodeOrder::Natural, payload: *payload, phases };
+    let plan = Plan::new("network", *seed, NodeOrder::Natural, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)
 }

@@ -24,8 +24,12 @@ pub(super) const PLACEMENT: Param = Param {
     default: "other",
 };
 /// How many ranks of a node take part.
-pub(super) const SLOTS: Param =
-    Param { name: "slots", about: "use so many ranks of each node; 0 for all", kind: Kind::Count, default: "0" };
+pub(super) const SLOTS: Param = Param {
+    name: "slots",
+    about: "use so many ranks of each node, or of each part with --per; 0 for all",
+    kind: Kind::Count,
+    default: "0",
+};
 
 /// The kernels of a list parameter.
 pub(super) fn list(params: &Params, name: &str) -> Result<Vec<Written>, SuiteError> {
@@ -99,15 +103,23 @@ pub(super) struct Ground {
     pub load: (u32, u32, u32, Option<u32>),
 }
 
-pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
-    let Request { params, layout, .. } = request;
-    let used = params.count("slots") as u32;
-    let slots = (used > 0).then_some(used);
-    if used > layout.max_ranks_per_node {
-        let say =
-            format!("slots={used}: nodes have up to {} ranks; start more, or ask for fewer", layout.max_ranks_per_node);
+/// How many slots of a node take part, if not all: so many on each of its parts.
+pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
+    let (asked, layout) = (request.params.count("slots"), &request.layout);
+    let used = asked.saturating_mul(layout.parts_per_node.into());
+    if used > layout.max_ranks_per_node.into() {
+        let parts =
+            if layout.parts_per_node > 1 { format!(" on {} parts", layout.parts_per_node) } else { String::new() };
+        let most = layout.max_ranks_per_node;
+        let say = format!("slots={asked}{parts}: nodes have up to {most} ranks; start more, or ask for fewer");
         return Err(SuiteError::TooSmall(say));
     }
+    Ok((used > 0).then_some(used as u32))
+}
+
+pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
+    let Request { params, layout, .. } = request;
+    let slots = slots(request)?;
     if params.word("placement") == "same" {
         let all = slots.unwrap_or(layout.min_ranks_per_node);
         if all < 2 {

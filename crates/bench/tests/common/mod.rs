@@ -19,6 +19,7 @@ pub fn facts() -> Facts {
         created: None,
         machine: MachineRecord::Local { host: Host::default() },
         warnings: vec![],
+        node_names: vec![],
         counters: Counters::Machine,
     }
 }

@@ -3,12 +3,13 @@
 use super::app;
 use super::report::show;
 use crate::exit::{Exit, Fail};
+use crate::grouping::Grouping;
 use crate::machine::Machine;
 use crate::progress::Watch;
 use crate::{output, signals};
 use anyhow::Context;
 use bench::suites::{self, Request};
-use bench::{Facts, Seat, Suite};
+use bench::{Facts, Suite};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
 use record::{Payload, Plan};
@@ -24,7 +25,7 @@ struct Wanted {
     /// A suite with its parameters, or a plan from a file.
     what: Source,
     seed: Option<u64>,
-    unit: Option<String>,
+    grouping: Grouping,
     payload: Option<Payload>,
     out: Option<PathBuf>,
     plan_only: bool,
@@ -49,7 +50,7 @@ pub fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
 pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Result<Exit> {
     let machine = Machine::choose(args, suite.is_some_and(|s| s.card.name == "hpcc"))?;
     // Every rank reads the same arguments and would say the same; rank 0 speaks for all.
-    let wanted = match Wanted::read(suite, args, machine.is_simulated()) {
+    let wanted = match Wanted::read(suite, args, &machine) {
         Ok(wanted) => wanted,
         Err(error) if machine.prints() => return Err(error),
         Err(_) => return Ok(Exit::Usage),
@@ -71,9 +72,9 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     });
     if !machine.is_simulated() {
         app::install();
-        if machine.prints() {
-            watch.guard();
-        }
+    }
+    if machine.prints() {
+        watch.guard();
     }
     let facts = facts(&machine);
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
@@ -112,6 +113,7 @@ pub(crate) fn facts(machine: &Machine) -> Facts {
         machine: machine.record(),
         warnings: machine.warnings(),
         counters: machine.counters(),
+        node_names: Vec::new(),
     }
 }
 
@@ -130,7 +132,7 @@ fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
 fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watch: &Watch) -> anyhow::Result<()> {
     let seed = agree_on_seed(world, wanted.seed);
     let mut facts = facts.clone();
-    let seat = take_seat(world, wanted.unit.as_deref(), &mut facts);
+    let seat = wanted.grouping.take_seat(world, &mut facts)?;
     let layout = seat.layout;
     let payload = wanted.payload.unwrap_or(if lengths { Payload::Lengths } else { Payload::Checked });
     let plan = match &wanted.what {
@@ -154,27 +156,6 @@ fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watc
     Ok(())
 }
 
-/// Finds this rank's place; what a reader must know of it goes into the warnings. Collective.
-pub(super) fn take_seat(world: &dyn Comm, unit: Option<&str>, facts: &mut Facts) -> Seat {
-    let mut seat = Seat::find(world);
-    if unit == Some("rank") || (unit.is_none() && seat.layout.nodes == 1 && seat.layout.ranks > 1) {
-        if unit.is_none() {
-            facts
-                .warnings
-                .push("all ranks are on one node and count as nodes: this is memory, not a network (--unit)".into());
-        }
-        seat = Seat::each_rank_a_node(world);
-    }
-    let layout = seat.layout;
-    if layout.min_ranks_per_node != layout.max_ranks_per_node {
-        facts.warnings.push(format!(
-            "nodes have {} to {} ranks: communicators of the higher slots reach fewer nodes",
-            layout.min_ranks_per_node, layout.max_ranks_per_node
-        ));
-    }
-    seat
-}
-
 /// A random seed is drawn by rank 0, told to all and recorded.
 pub(super) fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
     let mut bytes = seed.unwrap_or_else(clock_seed).to_le_bytes();
@@ -193,10 +174,10 @@ impl Wanted {
         }
     }
 
-    fn read(suite: Option<&'static Suite>, args: &ArgMatches, simulated: bool) -> anyhow::Result<Wanted> {
+    fn read(suite: Option<&'static Suite>, args: &ArgMatches, machine: &Machine) -> anyhow::Result<Wanted> {
         let text = |option: &str| args.get_one::<String>(option).cloned();
         let what = match suite {
-            Some(suite) => Source::Suite(suite, parameters(suite, args, simulated)?),
+            Some(suite) => Source::Suite(suite, parameters(suite, args, machine.is_simulated())?),
             None => Source::Plan(Box::new(read_plan(args.get_one::<PathBuf>("plan"))?)),
         };
         let seed = read_seed(args)?;
@@ -204,7 +185,7 @@ impl Wanted {
         Ok(Wanted {
             what,
             seed,
-            unit: text("unit"),
+            grouping: Grouping::read(args, machine)?,
             payload,
             out: text("out").map(PathBuf::from),
             plan_only: args.get_flag("plan-only"),

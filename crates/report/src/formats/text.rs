@@ -85,9 +85,10 @@ fn drain(out: &mut String, view: &View<'_>) {
     let ratio = quantile(loaded, 0.99).value / drain.seconds;
     let _ = writeln!(
         out,
-        "\n  Drain time of one incast: {} us at {} GB/s into its root (measured). {} loaded 99% is {} times that:",
+        "\n  Drain time of one incast: {} us at {} GB/s into its root ({}). {} loaded 99% is {} times that:",
         digits(drain.seconds * 1e6),
         digits(drain.ejection * 1e-9),
+        if drain.given { "given" } else { "measured" },
         canary.name,
         digits(ratio)
     );

@@ -6,6 +6,7 @@
 use super::graphs::Named;
 use crate::commands::run;
 use crate::exit::{Exit, Fail};
+use crate::grouping::Grouping;
 use crate::machine::Machine;
 use crate::progress::Watch;
 use crate::signals;
@@ -75,7 +76,7 @@ type Body<'b, T> = &'b (dyn Fn(&mut Session<'_>) -> Result<Option<T>, String> + 
 /// Runs a campaign on the machine that the arguments name, a simulated one made large enough. The result is there on rank 0.
 pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> anyhow::Result<Option<T>> {
     let machine = Machine::choose_for(args, false, Some(needs))?;
-    let seed = run::read_seed(args)?;
+    let (seed, grouping) = (run::read_seed(args)?, Grouping::read(args, &machine)?);
     let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
     run::open_record(&machine, &watch, "contention", args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
@@ -83,8 +84,10 @@ pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> 
         last_words.give_up(reason);
         signals::Wait::No
     });
+    if machine.prints() {
+        watch.guard();
+    }
     let facts = run::facts(&machine);
-    let unit = args.get_one::<String>("unit").map(String::as_str);
     // Lengths cost a simulated machine nothing; a real one carries and checks data unless told otherwise.
     let lengths = args.get_one::<String>("payload").map_or(machine.is_simulated(), |p| p == "lengths");
     let payload = if lengths { Payload::Lengths } else { Payload::Checked };
@@ -92,7 +95,13 @@ pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> 
     let ended = machine.run(&|world| {
         let mut facts = facts.clone();
         let seed = run::agree_on_seed(world, seed);
-        let seat = run::take_seat(world, unit, &mut facts);
+        let seat = match grouping.take_seat(world, &mut facts) {
+            Ok(seat) => seat,
+            Err(error) => {
+                *result.lock().expect("nobody panics holding it") = Err(format!("{error:#}"));
+                return;
+            }
+        };
         let mut session = Session { world, seat, facts, watch: &watch, seed, payload, record: None };
         let outcome = body(&mut session);
         let failed = outcome.is_err();
@@ -138,7 +147,9 @@ impl Observer for Progress<'_> {
     fn phase(&self, plan: &Plan, index: usize) {
         self.0.phase(plan, index);
     }
-    fn save(&self, _: &RunRecord) {}
+    fn save(&self, _: &RunRecord) {
+        self.0.phase_ended();
+    }
 }
 
 impl Session<'_> {

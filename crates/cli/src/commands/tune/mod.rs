@@ -11,6 +11,7 @@ mod search;
 
 use super::run;
 use crate::exit::{Exit, Fail};
+use crate::grouping::Grouping;
 use crate::machine::Machine;
 use crate::progress::Watch;
 use crate::{output, signals};
@@ -46,7 +47,7 @@ struct Wanted {
     cut: String,
     candidates: usize,
     seed: Option<u64>,
-    unit: Option<String>,
+    grouping: Grouping,
     payload: Payload,
     /// The recorded seed on a simulated machine: the recorded load itself would be played again to the last bit.
     replays: bool,
@@ -75,6 +76,9 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
         last_words.give_up(reason);
         signals::Wait::No
     });
+    if machine.prints() {
+        watch.guard();
+    }
     let facts = run::facts(&machine);
     let answer = Mutex::new(None);
     let ended = machine.run(&|world| {
@@ -139,7 +143,7 @@ impl Wanted {
             candidates: *args.get_one::<u32>("candidates").expect("it has a default") as usize,
             seed,
             replays: machine.is_simulated() && seed == Some(record.plan.seed),
-            unit: text("unit"),
+            grouping: Grouping::read(args, machine)?,
             payload,
         })
     }
@@ -210,7 +214,7 @@ fn pick_counters(phase: &PhaseRecord, given: Option<&str>) -> Result<Vec<(String
 fn on_rank(world: &dyn Comm, wanted: &Wanted, facts: &Facts, watch: &Watch) -> anyhow::Result<Vec<Tried>> {
     let seed = run::agree_on_seed(world, wanted.seed);
     let mut facts = facts.clone();
-    let seat = run::take_seat(world, wanted.unit.as_deref(), &mut facts);
+    let seat = wanted.grouping.take_seat(world, &mut facts)?;
     let mut search = Search::new(wanted.congestors.len(), seat.layout.min_ranks_per_node);
     let mut tried: Vec<Tried> = Vec::new();
     let mut record = None;
@@ -300,7 +304,9 @@ impl Observer for Follow<'_> {
         self.watch.phase(&so_far, so_far.phases.len() - 1);
     }
 
-    fn save(&self, _: &RunRecord) {}
+    fn save(&self, _: &RunRecord) {
+        self.watch.phase_ended();
+    }
 }
 
 /// Candidates by distance, and what to type for the nearest.

@@ -75,12 +75,6 @@ pub const HPL: Kernel = Kernel {
                 kind: Kind::Count,
                 default: "8",
             },
-            Param {
-                name: "remark",
-                about: "why these sizes: goes into the record's notes",
-                kind: Kind::Text,
-                default: "",
-            },
             Param { name: "matrix-seed", about: "seed of the matrix", kind: Kind::Count, default: "100" },
             BLAS,
             THREADS,
@@ -231,7 +225,6 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let shape = Shape::read(setup.params, setup.comm.size())?;
     let engine = engine(setup.comm, setup.params, model)?;
     let mut notes = engine.notes.clone();
-    notes.extend(Some(setup.params.word("remark").to_string()).filter(|r| !r.is_empty()));
     if shape.p * shape.q < setup.comm.size() {
         notes.push(format!(
             "the grid is {} x {}: {} ranks stand by",
