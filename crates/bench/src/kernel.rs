@@ -29,6 +29,17 @@ pub struct Setup<'c> {
     pub seed: u64,
     /// Whether messages carry data that is checked.
     pub payload: Payload,
+    /// Told how far a long step is; nothing may depend on it.
+    pub progress: &'c dyn Fn(Progress),
+}
+
+/// How far a step is, for people who wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Share of the work that is done.
+    pub share: f64,
+    /// Operations per second so far.
+    pub flops_per_s: f64,
 }
 
 /// One rank's part of a running kernel. It does not time, print or compute rates: it says what one step did.

@@ -23,7 +23,7 @@ fn run(name: &str, ranks: usize, payload: Payload, given: &[(&str, &str)], block
     let params = kernel.card.resolve(&given).unwrap();
     let (verdicts, results) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
     let body = |world: &dyn Comm| {
-        let setup = Setup { comm: world, params: &params, seed: 5, payload };
+        let setup = Setup { comm: world, params: &params, seed: 5, payload, progress: &|_| () };
         let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
         for block in 0..blocks {
             pattern.arrange(block);
@@ -112,6 +112,45 @@ fn hpl_finds_the_same_solution_on_every_grid() {
                 "{norm} on {p} x {q}: {} {}",
                 one[norm],
                 other[norm]
+            );
+        }
+    }
+}
+
+/// Gauss by the book: rows of `[A | b]`, the largest pivot of each column, back substitution.
+fn solve_naively(n: usize) -> Vec<f64> {
+    let mut columns = vec![0.0; n * (n + 1)];
+    local::lcg::Source::hpl(n as u64, 100).fill(0, 0, local::MatMut::new(&mut columns, n, n + 1, n));
+    let mut rows: Vec<Vec<f64>> = (0..n).map(|i| (0..=n).map(|j| columns[j * n + i]).collect()).collect();
+    for k in 0..n {
+        let pivot = (k..n).max_by(|a, b| rows[*a][k].abs().total_cmp(&rows[*b][k].abs())).unwrap();
+        rows.swap(k, pivot);
+        for i in k + 1..n {
+            let factor = rows[i][k] / rows[k][k];
+            for j in k..=n {
+                rows[i][j] -= factor * rows[k][j];
+            }
+        }
+    }
+    let mut x = vec![0.0; n];
+    for k in (0..n).rev() {
+        let known: f64 = (k + 1..n).map(|j| rows[k][j] * x[j]).sum();
+        x[k] = (rows[k][n] - known) / rows[k][k];
+    }
+    x
+}
+
+#[test]
+fn hpl_finds_the_solution_that_gauss_finds() {
+    for (ranks, p, q) in [(1, "1", "1"), (2, "1", "2"), (3, "3", "1"), (4, "2", "2"), (6, "2", "3"), (8, "4", "2")] {
+        for n in [10, 61, 128] {
+            let found = right("hpl", ranks, &[("n", &n.to_string()), ("nb", "16"), ("p", p), ("q", q)]);
+            let x = solve_naively(n);
+            let (one, inf) = (x.iter().map(|v| v.abs()).sum::<f64>(), x.iter().fold(0.0, |m: f64, v| m.max(v.abs())));
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+            assert!(
+                near(found["xnorm_1"], one) && near(found["xnorm_inf"], inf),
+                "{n} on {p} x {q}: {found:?} {one} {inf}"
             );
         }
     }
@@ -232,7 +271,7 @@ fn impossible_problems_are_refused_with_a_reason() {
         let params = kernel.card.resolve(&given).unwrap();
         let said = Mutex::new(String::new());
         let body = |world: &dyn Comm| {
-            let setup = Setup { comm: world, params: &params, seed: 5, payload: Payload::Checked };
+            let setup = Setup { comm: world, params: &params, seed: 5, payload: Payload::Checked, progress: &|_| () };
             let refusal = (kernel.start)(setup).err().map_or_else(String::new, |r| r.0);
             *said.lock().unwrap() = refusal;
         };

@@ -15,7 +15,7 @@ fn steps(kernel: &Kernel, ranks: usize, payload: Payload, steps: u32) -> (Work, 
     let total = Mutex::new(Work::NONE);
     let verdicts = Mutex::new(Vec::new());
     let body = |world: &dyn Comm| {
-        let setup = Setup { comm: world, params: &params, seed: 7, payload };
+        let setup = Setup { comm: world, params: &params, seed: 7, payload, progress: &|_| () };
         let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{}: {r:?}", kernel.card.name));
         pattern.arrange(0);
         for _ in 0..steps {

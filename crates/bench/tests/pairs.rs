@@ -22,7 +22,8 @@ fn data_arrive_as_sent_and_an_odd_rank_looks_on() {
             let params = kernel.card.resolve(&given).unwrap();
             let verdicts = Mutex::new(Vec::new());
             let body = |world: &dyn Comm| {
-                let setup = Setup { comm: world, params: &params, seed: 7, payload: Payload::Checked };
+                let setup =
+                    Setup { comm: world, params: &params, seed: 7, payload: Payload::Checked, progress: &|_| () };
                 let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
                 for round in 0..2 {
                     pattern.arrange(round);

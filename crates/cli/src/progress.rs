@@ -1,6 +1,6 @@
 //! What rank 0 shows and saves while a run goes on: progress on stderr, the record on disk after every phase.
 
-use bench::Observer;
+use bench::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use record::{Plan, Role, RunRecord, Status};
 use std::io::IsTerminal;
@@ -27,6 +27,9 @@ struct State {
     failure: Option<String>,
     /// When the present phase must be over, and its name.
     deadline: Option<(Instant, String)>,
+    /// What the present phase is called on the screen, and when something was last said of it.
+    phase: String,
+    said: Option<Instant>,
 }
 
 impl Watch {
@@ -137,6 +140,10 @@ impl Observer for Watch {
             return;
         }
         let name = &plan.phases[index].name;
+        {
+            let mut state = self.lock();
+            (state.phase, state.said) = (name.clone(), Some(now()));
+        }
         let left: f64 = (index..plan.phases.len()).map(|i| limit(plan, i)).sum();
         let left = if left > 0.0 && !self.simulated { format!(", at most {left:.0} s left") } else { String::new() };
         if !std::io::stderr().is_terminal() {
@@ -153,6 +160,25 @@ impl Observer for Watch {
         });
         bar.set_position(index as u64);
         bar.set_message(format!("{name}{left}"));
+    }
+
+    fn progress(&self, done: Progress) {
+        if self.quiet {
+            return;
+        }
+        let (mut state, now) = (self.lock(), now());
+        let live = state.bar.is_some();
+        // A file is read later: a line now and then is enough.
+        let pause = Duration::from_secs(if live { 1 } else { 10 });
+        if state.said.is_some_and(|said| now < said + pause) {
+            return;
+        }
+        state.said = Some(now);
+        let text = format!("{}: {:.0} %, {:.2} Gflop/s", state.phase, done.share * 100.0, done.flops_per_s * 1e-9);
+        match &state.bar {
+            Some(bar) => bar.set_message(text),
+            None => eprintln!("{text}"),
+        }
     }
 
     fn asked_to_stop(&self) -> bool {

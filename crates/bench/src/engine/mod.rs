@@ -13,7 +13,7 @@ mod recorder;
 mod results;
 
 use crate::counters::Counters;
-use crate::kernel::{Kernel, Setup};
+use crate::kernel::{Kernel, Progress, Setup};
 use crate::kernels::kernel;
 use crate::layout::{Seat, node_order};
 use comm::{Comm, Reduce, agree};
@@ -50,6 +50,8 @@ pub trait Observer {
     fn asked_to_stop(&self) -> bool {
         false
     }
+    /// How far the running step is; may come often.
+    fn progress(&self, _: Progress) {}
 }
 
 /// What every rank needs to know during a run.
@@ -146,7 +148,13 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let (kernel, params) = resolve(&job.kernel, &job.params);
     let enough = part.instance.size() >= kernel.min_ranks;
     let seed = run.plan.seed ^ (u64::from(part.number) << 32);
-    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload };
+    let first = run.world.rank() == 0;
+    let progress = |done: Progress| {
+        if first {
+            run.observer.progress(done);
+        }
+    };
+    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload, progress: &progress };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     let refused = agree(&*part.group, f64::from(u8::from(started.is_err())), Reduce::Max) > 0.0;
     let running = agree(&*part.group, f64::from(u8::from(enough)), Reduce::Max) > 0.0;

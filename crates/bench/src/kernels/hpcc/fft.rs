@@ -81,6 +81,10 @@ struct Fft<'c> {
 }
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    Ok(Box::new(prepare(setup)?))
+}
+
+fn prepare(setup: Setup<'_>) -> Result<Fft<'_>, Refusal> {
     let model = modelled(&setup);
     let (n, ranks) = (setup.params.count("n") as usize, setup.comm.size());
     if n == 0 || !is_smooth(n) {
@@ -94,7 +98,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     }
     let m = n / ranks;
     let forward = if model { None } else { Some(Way::new(n, ranks).map_err(|e| Refusal(e.to_string()))?) };
-    Ok(Box::new(Fft {
+    Ok(Fft {
         comm: setup.comm,
         model,
         n,
@@ -107,7 +111,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         work: array(model, ranks * m.div_ceil(ranks))?,
         time: 0.0,
         error: 0.0,
-    }))
+    })
 }
 
 impl Way {
@@ -352,5 +356,55 @@ impl Pattern for Fft<'_> {
             Outcome::new("max_error", self.error, Merge::Max),
             Outcome::same("ranks", self.comm.size() as f64),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comm::Machine;
+    use record::Payload;
+    use std::sync::Mutex;
+
+    /// What all ranks hold after one transform, one part after the other.
+    fn transformed(n: usize, ranks: usize) -> Vec<Complex> {
+        let given = [("n".to_string(), n.to_string())].into();
+        let params = GLOBAL.card.resolve(&given).unwrap();
+        let whole = Mutex::new(vec![Complex::default(); n]);
+        let text = format!("nodes = {ranks}\nranks_per_node = 1\n[topology]\nkind = \"single-switch\"\n");
+        let machine = sim::Machine::new(sim::Config::from_toml(&text).unwrap()).unwrap();
+        let body = |world: &dyn Comm| {
+            let mut fft =
+                prepare(Setup { comm: world, params: &params, seed: 1, payload: Payload::Checked, progress: &|_| () })
+                    .unwrap();
+            fft.arrange(0);
+            fft.transform();
+            let (m, first) = (fft.m, world.rank() * fft.m);
+            whole.lock().unwrap()[first..first + m].copy_from_slice(&fft.x[..m]);
+        };
+        machine.run(&body).unwrap();
+        whole.into_inner().unwrap()
+    }
+
+    /// The definition, with every root from its own angle.
+    fn naive(n: usize) -> Vec<Complex> {
+        let mut x = vec![Complex::default(); n];
+        Stream::at(0).fill(floats_mut(&mut x));
+        let root = |k: usize| {
+            let angle = -2.0 * std::f64::consts::PI * k as f64 / n as f64;
+            Complex::new(angle.cos(), angle.sin())
+        };
+        (0..n).map(|k| x.iter().enumerate().map(|(j, z)| z * root(j * k % n)).sum()).collect()
+    }
+
+    #[test]
+    fn results_are_those_of_the_definition_in_natural_order() {
+        for ranks in [1, 2, 3, 4, 6, 8] {
+            for n in [ranks, 5 * ranks, 30 * ranks, 64 * ranks] {
+                let (fast, slow) = (transformed(n, ranks), naive(n));
+                let far = fast.iter().zip(&slow).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+                assert!(far < 1e-11 * n as f64, "{n} elements on {ranks} ranks: {far:e}");
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ pub use swap::Swap;
 use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Progress, Setup};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
@@ -201,6 +201,7 @@ impl Matrix {
 
 struct Hpl<'c> {
     comm: &'c dyn Comm,
+    progress: &'c dyn Fn(Progress),
     /// Nothing on ranks beyond the grid.
     lu: Option<Lu<'c>>,
     n: usize,
@@ -242,6 +243,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     };
     Ok(Box::new(Hpl {
         comm: setup.comm,
+        progress: setup.progress,
         lu,
         n: setup.params.count("n") as usize,
         threshold: setup.params.real("threshold"),
@@ -269,7 +271,14 @@ impl Pattern for Hpl<'_> {
         self.comm.barrier();
         let begin = self.comm.now();
         if let Some(lu) = &mut self.lu {
-            lu.factor();
+            let (comm, tell, n) = (self.comm, self.progress, self.n as f64);
+            let total = flops(self.n) as f64;
+            lu.factor(&|columns| {
+                // What is left is a smaller system, so what is done is the difference of two cubes.
+                let share = 1.0 - ((n - columns as f64) / n).powi(3);
+                let flops_per_s = total * share / comm.now().since(begin).secs().max(1e-12);
+                tell(Progress { share, flops_per_s });
+            });
             lu.x = solve::back_substitute(&lu.grid, &mut lu.matrix, &lu.engine.blas);
         }
         self.time = self.comm.now().since(begin).secs();
@@ -319,7 +328,8 @@ impl Pattern for Hpl<'_> {
 const PIECE_BLOCKS: usize = 4;
 
 impl Lu<'_> {
-    fn factor(&mut self) {
+    /// Factors; `tell` hears after each panel how many columns are done.
+    fn factor(&mut self, tell: &dyn Fn(usize)) {
         self.singular = None;
         let (n, nb) = (self.matrix.n, self.options.nb);
         if n == 0 {
@@ -335,6 +345,7 @@ impl Lu<'_> {
                 break;
             }
             panel = if self.options.depth == 0 { self.plain(&panel, next) } else { self.ahead(&panel, next) };
+            tell(next);
         }
     }
 
