@@ -174,6 +174,29 @@ pub(super) const PING_PONG: Check = Check {
     },
 };
 
+pub(super) const SWAP: Check = Check {
+    name: "message-swap",
+    about: "Hundreds of exchanges of one send and one receive, in either order and with lengths alone, stay in step.",
+    run: |comm| {
+        let (me, n) = (comm.rank(), comm.size());
+        let (to, from) = ((me + 1) % n, (me + n - 1) % n);
+        for round in 0..200 {
+            for len in [0, 8, 9_000] {
+                let (out, expected) = (bytes(me, to, round, len), bytes(from, me, round, len));
+                let mut got = vec![0; len];
+                let (send, recv) = (Op::send(to, TAG, &out), Op::recv(from, TAG, &mut got));
+                match round % 2 {
+                    0 => comm.exchange(&mut [recv, send]),
+                    _ => comm.exchange(&mut [send, recv]),
+                }
+                same(comm, "the neighbour's data", &got, &expected);
+            }
+            let send = Op::Send { to, tag: TAG, data: Data::Len(100) };
+            comm.exchange(&mut [Op::Recv { from, tag: TAG, into: Buffer::Len(100) }, send]);
+        }
+    },
+};
+
 pub(super) const LENGTHS: Check = Check {
     name: "message-lengths",
     about: "Messages whose values do not matter pair with each other and with bytes, in order, and disturb no other.",

@@ -35,6 +35,7 @@ pub const ALL: &[Check] = &[
     message::OUTSTANDING,
     message::ALL_PAIRS,
     message::PING_PONG,
+    message::SWAP,
     message::LENGTHS,
     pending::OVERLAP,
     pending::TEST,
