@@ -1,12 +1,30 @@
 //! How fast the network is simulated: packet-hops per CPU second under uniform random traffic.
 //!
-//! `cargo run --release -p tailback-sim --example hops -- [machine file] [messages per rank] [bytes] [threads]`
+//! `cargo run --release -p tailback-sim --example hops -- NETWORK ROUTING LOAD [BYTES] [MICROSECONDS] [THREADS] [RUNS]`
 //!
-//! Every round is a random permutation; a pause after each brings the load to about half of the injection rate.
+//! NETWORK: `dragonfly-1056` (p=4 a=8 h=4, Kim et al. 2008), `dragonfly-5256` (p=6 a=12 h=6) or a machine file with one rank
+//! per node. Every node sends messages of BYTES to random others at random times (Poisson), whatever the network does, until
+//! MICROSECONDS of virtual time are over; LOAD is the share of the injection rate, headers included. With 4096 bytes every
+//! message is one packet, and the host's part of the work (sends, matching, receives) is paid for every packet; with 65536 it
+//! is spread over sixteen. Ranks wait for their messages a chunk of time at a time, so that switching between them costs little.
 
-use comm::{Buffer, Comm, Data, Machine as _, Op};
-use spec::{Rng, Work, permutation};
+use comm::{Buffer, Comm, Data, Machine as _, Op, Pending};
+use spec::{Rng, Time};
+use std::collections::VecDeque;
 use tailback_sim::{Config, Machine};
+
+const KIM: &str =
+    "nodes = 1056\nranks_per_node = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 8\nendpoints = 4\nglobal = 4\n";
+const LARGE: &str =
+    "nodes = 5256\nranks_per_node = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 12\nendpoints = 6\nglobal = 6\n";
+
+/// How many chunks of time a rank is behind when it waits for what it has posted.
+const BEHIND: usize = 2;
+
+/// A chunk of time, in which receives are posted together: about six messages of a node at full load.
+fn chunk_us(bytes: usize) -> u64 {
+    (bytes as u64 / 2048).max(2)
+}
 
 fn cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -15,53 +33,96 @@ fn cpu() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// For each rank its partners of one round: to whom it sends, from whom it receives.
-fn partners(round: u64, size: usize) -> Vec<(u32, u32)> {
-    let order = permutation(&mut Rng::new(7, "hops", round), size);
-    let mut pairs = vec![(0, 0); size];
-    for (i, &rank) in order.iter().enumerate() {
-        pairs[rank as usize] = (order[(i + 1) % size], order[(i + size - 1) % size]);
-    }
-    pairs
+/// One node's part in one chunk of time: when it sends to whom, and from whom it receives.
+#[derive(Clone, Default)]
+struct Chunk {
+    sends: Vec<(u64, u32)>,
+    receives: Vec<u32>,
 }
 
-/// Rounds of random permutations with `bytes` each, and a pause about as long as each takes.
-fn traffic(comm: &dyn Comm, rounds: &[Vec<(u32, u32)>], bytes: usize) {
-    for round in rounds {
-        let (to, from) = round[comm.rank()];
-        let (to, from) = (to as usize, from as usize);
-        let send = Op::Send { to, tag: 1, data: Data::Len(bytes) };
-        let recv = Op::Recv { from, tag: 1, into: Buffer::Len(bytes) };
-        comm.exchange(&mut [recv, send]);
-        comm.charge(Work { bytes: bytes as u64 / 2, ..Work::NONE });
+/// For each chunk of time all nodes' parts.
+fn schedule(config: &Config, load: f64, bytes: usize, us: u64) -> Vec<Vec<Chunk>> {
+    let nodes = config.nodes;
+    let wire = bytes + bytes.div_ceil(config.nic.mtu as usize) * config.nic.header as usize;
+    let gap = wire as f64 / (config.nic.rate.bytes_per_s() * load) * 1e12;
+    let mut chunks = vec![vec![Chunk::default(); nodes]; us.div_ceil(chunk_us(bytes)) as usize];
+    for node in 0..nodes {
+        let mut rng = Rng::new(7, "hops", node as u64);
+        let mut time = gap * rng.exponential();
+        while time < us as f64 * 1e6 {
+            let to = (node + 1 + rng.below(nodes as u64 - 1) as usize) % nodes;
+            let chunk = &mut chunks[time as usize / (chunk_us(bytes) as usize * 1_000_000)];
+            chunk[node].sends.push((time as u64, to as u32));
+            chunk[to].receives.push(node as u32);
+            time += gap * rng.exponential();
+        }
     }
+    chunks
+}
+
+fn traffic(comm: &dyn Comm, chunks: &[Vec<Chunk>], bytes: usize) {
+    let mut under_way: VecDeque<Vec<Box<dyn Pending>>> = VecDeque::new();
+    for chunk in chunks {
+        let mine = &chunk[comm.rank()];
+        let receive = |&from: &u32| Op::Recv { from: from as usize, tag: 1, into: Buffer::Len(bytes) };
+        let mut pending = vec![comm.begin(mine.receives.iter().map(receive).collect())];
+        for &(time, to) in &mine.sends {
+            comm.pause(Time::from_ps(time.saturating_sub(comm.now().ps())));
+            pending.push(comm.begin(vec![Op::Send { to: to as usize, tag: 1, data: Data::Len(bytes) }]));
+        }
+        under_way.push_back(pending);
+        if under_way.len() > BEHIND {
+            under_way.pop_front().into_iter().flatten().for_each(|p| p.wait());
+        }
+    }
+    under_way.into_iter().flatten().for_each(|p| p.wait());
+}
+
+fn config(network: &str, routing: &str, threads: usize) -> Result<Config, String> {
+    let text = match network {
+        "dragonfly-1056" => KIM.to_string(),
+        "dragonfly-5256" => LARGE.to_string(),
+        file => std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?,
+    };
+    let mut config = Config::from_toml(&text).map_err(|e| e.to_string())?;
+    config.routing = (routing.to_string(), spec::Params::new());
+    config.threads = threads;
+    config.eager = 1 << 30;
+    config.host.send_overhead = Time::ZERO;
+    config.host.recv_overhead = Time::ZERO;
+    Ok(config)
 }
 
 #[allow(clippy::disallowed_methods, reason = "this measures the simulator itself")]
-fn main() {
+fn main() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize, default: u64| args.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
-    let config = match args.first() {
-        Some(path) => Config::from_toml(&std::fs::read_to_string(path).expect("a machine file")).expect("a machine"),
-        None => Config { nodes: 1056, ranks_per_node: 1, ..Config::default() },
+    let word = |i: usize, default: &'static str| args.get(i).map_or(default, |a| a.as_str());
+    let number = |i: usize, default: &'static str| {
+        let text = word(i, default);
+        text.parse::<f64>().map_err(|_| format!("`{text}` is not a number"))
     };
-    let config = Config { threads: number(3, 1) as usize, ..config };
-    let machine = Machine::new(config).expect("a machine");
-    let (rounds, bytes) = (number(1, 20), number(2, 65536) as usize);
-    let rounds: Vec<_> = (0..rounds).map(|r| partners(r, machine.config().ranks())).collect();
-    let (start, before) = (std::time::Instant::now(), cpu());
-    machine.run(&|comm| traffic(comm, &rounds, bytes)).expect("a good run");
-    let (stats, cpu, wall) = (machine.stats(), cpu() - before, start.elapsed().as_secs_f64());
-    let load = stats.injected_bytes as f64
-        / (stats.end_ps as f64 * 1e-12)
-        / (machine.config().endpoints() as f64 * machine.config().nic.rate.bytes_per_s());
-    println!(
-        "{} hops, {} events ({:.2} per hop), CPU {cpu:.2} s, wall {wall:.2} s: {:.2} M hops/CPU-s, {:.2} M hops/wall-s, load {load:.2}, {} threads",
-        stats.packet_hops,
-        stats.events,
-        stats.events as f64 / stats.packet_hops as f64,
-        stats.packet_hops as f64 / cpu * 1e-6,
-        stats.packet_hops as f64 / wall * 1e-6,
-        stats.threads
-    );
+    let (network, routing) = (word(0, "dragonfly-1056"), word(1, "minimal"));
+    let (load, bytes, us) = (number(2, "0.5")?, number(3, "65536")? as usize, number(4, "100")? as u64);
+    for _ in 0..number(6, "1")? as usize {
+        let machine = Machine::new(config(network, routing, number(5, "1")? as usize)?).map_err(|e| e.to_string())?;
+        let chunks = schedule(machine.config(), load, bytes, us);
+        let (start, before) = (std::time::Instant::now(), cpu());
+        machine.run(&|comm| traffic(comm, &chunks, bytes)).map_err(|e| e.to_string())?;
+        let (s, cpu, wall) = (machine.stats(), cpu() - before, start.elapsed().as_secs_f64());
+        let header = f64::from(machine.config().nic.header) / f64::from(machine.config().nic.mtu);
+        let full = machine.config().nic.rate.bytes_per_s() * machine.config().nodes as f64;
+        let taken = s.injected_bytes as f64 * (1.0 + header) / (s.end_ps as f64 * 1e-12) / full;
+        println!(
+            "{network} {routing} load {load} x {bytes} B: accepted {taken:.3}, {} hops, {:.2} events/hop, CPU {cpu:.2} s, wall {wall:.2} s, \
+             {:.2} M hops/CPU-s, {:.2} M hops/wall-s, {} threads, {} parts, log {:016x}",
+            s.packet_hops,
+            s.events as f64 / s.packet_hops as f64,
+            s.packet_hops as f64 / cpu * 1e-6,
+            s.packet_hops as f64 / wall * 1e-6,
+            s.threads,
+            s.parts,
+            s.log_hash
+        );
+    }
+    Ok(())
 }

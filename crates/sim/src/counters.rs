@@ -2,7 +2,7 @@
 
 use crate::fabric::ENDPOINT;
 use crate::lp::{Lp, Totals};
-use crate::switch::Counters;
+use crate::output::Counters;
 
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Lp<'_> {
         let mut all = Vec::new();
         for n in 0..nics {
             let link = self.fabric.endpoints[(node * nics + n) as usize].inject;
-            let c = &self.outs.list[(link - self.outs.first) as usize].counters;
+            let c = self.outs.counters(link - self.outs.first);
             let mut add = |name: &str, value| all.push((format!("nic{n}.{name}"), value));
             add("tx_bytes", c.bytes);
             add("tx_packets", c.packets);
@@ -75,29 +75,24 @@ impl Lp<'_> {
 
     /// All ports that have sent something.
     pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
-        let used = |(o, out): (usize, &crate::switch::Out)| {
-            (out.counters.packets > 0).then(|| {
-                let link = &self.fabric.links[self.outs.first as usize + o];
-                PortCounters { name: port_name(link), kind: link.kind, counters: out.counters }
+        let used = |o: u32| {
+            let counters = self.outs.counters(o);
+            (counters.packets > 0).then(|| {
+                let link = &self.fabric.links[(self.outs.first + o) as usize];
+                PortCounters { name: port_name(link), kind: link.kind, counters }
             })
         };
-        self.outs.list.iter().enumerate().filter_map(used).collect()
+        (0..self.outs.list.len() as u32).filter_map(used).collect()
     }
 
     /// Whether every buffer is empty and every credit is home or on its way, as it must be when nothing is left to happen.
     pub(crate) fn at_rest(&self) -> bool {
-        let (vcs, buffer) = (self.outs.vcs, self.fabric.config.switch.credits());
-        self.outs.list.iter().enumerate().all(|(o, out)| {
-            (0..vcs).all(|vc| {
-                let back: u32 = out.returns.iter().filter(|r| usize::from(r.2) == vc).map(|r| r.1).sum();
-                out.waiting == 0 && self.outs.channels[o * vcs + vc].credits + back == buffer
-            })
-        })
+        self.outs.at_rest()
     }
 
     /// The most that ever waited for an output.
     pub(crate) fn peak_queue(&self) -> u64 {
-        self.outs.list.iter().map(|o| o.counters.peak_queue).max().unwrap_or(0)
+        (0..self.outs.list.len() as u32).map(|o| self.outs.counters(o).peak_queue).max().unwrap_or(0)
     }
 }
 

@@ -76,7 +76,7 @@ fn levels(fabric: &Fabric) -> Vec<u32> {
 fn gather(fabric: &Fabric) -> Picture {
     let level = levels(fabric);
     let grouped = fabric.switches.len() > MOST_SWITCHES;
-    let part = |s: usize| u32::from(fabric.links[fabric.switches[s].first_link as usize].lp_from);
+    let part = |s: usize| fabric.switches[s].group;
     let mut item_of = vec![0; fabric.switches.len()];
     let mut known: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     let mut items: Vec<Item> = Vec::new();

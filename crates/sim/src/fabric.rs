@@ -21,6 +21,12 @@ pub(crate) const CONTROL_CLASS: u8 = 1;
 pub(crate) const SMALL_CLASS: u8 = 2;
 /// Virtual channels of a port at most: the width of a port's mask of those that wait.
 const MAX_VCS: usize = 16;
+/// Groups of switches are simulated together as one part until there are so few parts, or until parts have so many endpoints:
+/// small parts spend their time on mail to each other, large ones do not fit into a processor's cache. The number of threads
+/// has no say in it, because the result may not depend on that.
+const PARTS: usize = 8;
+/// See [`PARTS`].
+const PART_ENDPOINTS: usize = 128;
 /// In [`Link::to`]: the rest is an endpoint, not a switch.
 pub(crate) const ENDPOINT: u32 = 1 << 31;
 
@@ -63,6 +69,8 @@ pub(crate) struct SwitchInfo {
     /// The link that leaves by port 0.
     pub(crate) first_link: u32,
     pub(crate) ports: Port,
+    /// The topology's group; parts are made of whole groups.
+    pub(crate) group: u32,
 }
 
 pub(crate) struct EndpointInfo {
@@ -98,6 +106,8 @@ pub(crate) struct Fabric {
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) topology: Box<dyn Topology>,
     pub(crate) routing: Box<dyn Routing>,
+    /// Whether the routing always takes the topology's fixed way.
+    pub(crate) fixed: bool,
     pub(crate) control: Maker,
     pub(crate) links: Vec<Link>,
     pub(crate) switches: Vec<SwitchInfo>,
@@ -171,6 +181,7 @@ impl Fabric {
             config,
             facts,
             topology,
+            fixed: routing.fixed(),
             routing,
             control,
         };
@@ -182,11 +193,13 @@ impl Fabric {
 
     /// Numbers everything. Parts without look-ahead cannot run in parallel, so then there is one part.
     fn lay(&mut self, wiring: &Wiring) -> Result<(), ConfigError> {
-        let parts = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
-        if parts > usize::from(u16::MAX) {
-            return Err(ConfigError::Absurd(format!("{parts} groups of switches are too many; at most 65535")));
+        let groups = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
+        if groups > usize::from(u16::MAX) {
+            return Err(ConfigError::Absurd(format!("{groups} groups of switches are too many; at most 65535")));
         }
-        self.number(wiring, &wiring.groups, parts);
+        let parts = groups.min((self.config.endpoints() / PART_ENDPOINTS).max(PARTS));
+        let merged: Vec<u32> = wiring.groups.iter().map(|&g| (g as usize * parts / groups) as u32).collect();
+        self.number(wiring, &merged, parts);
         let packet = self.config.packet();
         if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
             return Err(ConfigError::Absurd(format!(
@@ -233,7 +246,11 @@ impl Fabric {
             ports[b as usize][usize::from(pb)] = (a, pa, cable);
         }
         self.links = Vec::new();
-        self.switches = ports.iter().map(|p| SwitchInfo { first_link: 0, ports: p.len() as Port }).collect();
+        self.switches = ports
+            .iter()
+            .zip(&wiring.groups)
+            .map(|(p, &group)| SwitchInfo { first_link: 0, ports: p.len() as Port, group })
+            .collect();
         let mut order: Vec<usize> = (0..ports.len()).collect();
         order.sort_by_key(|&s| groups[s]);
         let mut order = order.into_iter().peekable();

@@ -22,7 +22,6 @@ use crate::Config;
 use crate::config::{ConfigError, texts};
 use crate::fabric::{ENDPOINT, Fabric, Pace};
 use crate::lp::Lp;
-use crate::packet::Packet;
 use crate::slab::NONE;
 use crate::table::Table;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways, Wiring};
@@ -351,21 +350,24 @@ impl Lp<'_> {
                 continue;
             }
             if let Some(rate) = fault.rate {
-                self.outs.list[o as usize].pace = Pace::new(rate);
-            } else if self.outs.list[o as usize].nic == NONE {
-                for id in self.evict(o) {
-                    let packet = self.packets[id];
-                    self.request(id, packet);
+                self.outs.set_pace(o, Pace::new(rate));
+                continue;
+            }
+            match self.outs.nic(o) {
+                None => self.evict(o).into_iter().for_each(|id| self.request(id)),
+                Some(nic) => {
+                    if let Some((from, to)) = self.unsent(nic) {
+                        self.cut_off(from, to);
+                    }
                 }
-            } else if let Some((from, to)) = self.unsent(self.outs.list[o as usize].nic) {
-                self.cut_off(from, to);
             }
         }
     }
 
     /// Whether a packet can go on from where it is. If not, it is lost and will be sent again, or the run ends.
-    pub(crate) fn way_out(&mut self, id: u32, packet: &mut Packet) -> bool {
+    pub(crate) fn way_out(&mut self, id: u32) -> bool {
         let fabric = self.fabric;
+        let packet = &mut self.packets[id];
         let Some(health) = self.health.as_ref().filter(|h| h.hurt()) else { return true };
         let end = &fabric.endpoints[packet.target as usize];
         let (at, to) = (packet.at, Target { switch: end.switch, endpoint: packet.target });
@@ -375,7 +377,8 @@ impl Lp<'_> {
         }
         let eject = fabric.switches[end.switch as usize].first_link + u32::from(end.port);
         if health.down[eject as usize] || health.lost[end.switch as usize] {
-            self.cut_off(packet.source, packet.target);
+            let (source, target) = (packet.source, packet.target);
+            self.cut_off(source, target);
             return false;
         }
         if packet.middle != NONE && !health.reaches(fabric, at, Target { switch: packet.middle, ..to }) {
@@ -389,14 +392,16 @@ impl Lp<'_> {
                 packet.middle = middle;
                 return true;
             }
-            self.cut_off(packet.source, packet.target);
+            let (source, target) = (packet.source, packet.target);
+            self.cut_off(source, target);
             return false;
         }
         if self.now > health.last.saturating_add(PATIENCE * fabric.config.resend.ps()) {
-            self.cut_off(packet.source, packet.target);
+            let (source, target) = (packet.source, packet.target);
+            self.cut_off(source, target);
             return false;
         }
-        self.lose(id, *packet);
+        self.lose(id);
         false
     }
 

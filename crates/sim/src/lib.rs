@@ -32,6 +32,7 @@ mod matching;
 mod meeting;
 mod nic;
 mod order;
+mod output;
 mod packet;
 mod protocol;
 pub mod routing;
@@ -47,7 +48,7 @@ pub use draw::draw;
 pub use event::QueueKind;
 pub use faults::{Fault, Place};
 pub use machine::Machine;
-pub use switch::{Counters, Load};
+pub use output::{Counters, Load};
 
 /// The machines that come with the program: name and machine file.
 pub const BUILTIN: &[(&str, &str)] = &[

@@ -16,9 +16,9 @@ use crate::slab::NONE;
 
 impl Lp<'_> {
     /// A packet is lost here; its source will know in time.
-    pub(crate) fn lose(&mut self, id: u32, packet: Packet) {
+    pub(crate) fn lose(&mut self, id: u32) {
         let wait = self.fabric.config.resend.ps();
-        self.give_up(id, &packet);
+        let packet = self.give_up(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
         let home = self.fabric.endpoints[packet.source as usize].lp;
         if home == self.id {

@@ -12,10 +12,10 @@ use crate::matching::Matching;
 use crate::meeting::Key as MeetingKey;
 use crate::nic::Nics;
 use crate::order::Order;
+use crate::output::Outs;
 use crate::packet::{Head, Kind, Message, Packet};
 use crate::protocol::{Blocked, Hosts};
 use crate::slab::{NONE, Slab};
-use crate::switch::Outs;
 use crate::topology::Ways;
 use spec::{Rng, Time};
 
@@ -63,6 +63,8 @@ pub(crate) struct Lp<'f> {
     pub(crate) heads: Slab<Head>,
     pub(crate) messages: Slab<Message>,
     pub(crate) outs: Outs,
+    /// Whether full buffers lose packets.
+    pub(crate) drops: bool,
     pub(crate) nics: Nics,
     pub(crate) hosts: Hosts,
     pub(crate) matching: Matching,
@@ -118,6 +120,7 @@ impl<'f> Lp<'f> {
             heads: Slab::new(),
             messages: Slab::new(),
             outs: Outs::new(fabric, part),
+            drops: config.switch.full == Full::Drop,
             nics: Nics::new(fabric, part),
             hosts: Hosts::new(fabric, part),
             matching: Matching::new(),
@@ -204,7 +207,7 @@ impl<'f> Lp<'f> {
         }
         drop(heads);
         for (link, vc, bytes, time) in mail.credits.drain(..) {
-            self.credit(link, vc, bytes, time);
+            self.credit(link - self.outs.first, vc, bytes, time);
         }
         for (time, flow, value) in mail.notices.drain(..) {
             let notice = self.notices.insert((flow, value));

@@ -222,7 +222,7 @@ impl Lp<'_> {
         let (mut starved, mut later, mut sent) = (false, u64::MAX, false);
         let classes = self.fabric.classes;
         for step in 1..=classes {
-            let class = (last + step) % classes;
+            let class = if last + step < classes { last + step } else { last + step - classes };
             match self.attempt(n, o, class) {
                 Attempt::Empty => {}
                 Attempt::NoCredits => starved = true,
@@ -237,7 +237,7 @@ impl Lp<'_> {
         let more = self.nics.list[n as usize].rings.iter().any(|&r| r != NONE);
         self.outs.list[o as usize].waiting = u16::from(more);
         if sent {
-            self.end_stall(o);
+            self.outs.end_stall(o, self.now);
             if more {
                 let busy = self.outs.list[o as usize].busy;
                 self.wake_at(o, busy);
@@ -279,7 +279,7 @@ impl Lp<'_> {
                 return Attempt::NotBefore(self.nics.list[n as usize].next_message);
             }
             let vc = class as u8 * self.fabric.class_vcs;
-            if self.outs.channels[o as usize * self.outs.vcs + usize::from(vc)].credits < wire {
+            if self.outs.credits(o, vc) < wire {
                 return Attempt::NoCredits;
             }
             self.send_packet(n, f, payload, vc);
@@ -311,6 +311,7 @@ impl Lp<'_> {
             wire: payload + config.header,
             source: message.source,
             target: message.target,
+            goal: self.fabric.endpoints[message.target as usize].switch,
             message: message.number,
             head,
             next: NONE,
@@ -327,7 +328,7 @@ impl Lp<'_> {
         };
         let last = message.left == 0;
         let slot = self.packets.insert(packet);
-        self.transmit(o, slot, packet);
+        self.transmit(o, slot, self.now);
         let tail = self.outs.list[o as usize].busy;
         self.outs.list[o as usize].busy += config.packet_overhead.ps();
         if last {
@@ -359,12 +360,13 @@ impl Lp<'_> {
     }
 
     /// A packet's tail has reached its destination's NIC.
-    pub(crate) fn eject(&mut self, id: u32, packet: Packet) {
+    pub(crate) fn eject(&mut self, id: u32) {
+        let packet = self.packets[id];
         let end = &self.fabric.endpoints[packet.target as usize];
         let nic = &mut self.nics.list[end.local as usize];
         let done = nic.receiving.max(self.now) + self.fabric.config.nic.packet_overhead.ps();
         nic.receiving = done;
-        self.release(&packet, done);
+        self.release(packet.via, packet.vc, packet.wire, done);
         self.packets.free(id);
         if packet.class != CONTROL_CLASS {
             self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));

@@ -5,6 +5,7 @@ use crate::topology::Port;
 
 /// One packet. Kept small: the network's cost is the cost of touching these.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Packet {
     /// When its head is ready to leave the place where it is.
     pub(crate) ready: u64,
@@ -14,6 +15,8 @@ pub(crate) struct Packet {
     pub(crate) wire: u32,
     pub(crate) source: u32,
     pub(crate) target: u32,
+    /// The target's switch.
+    pub(crate) goal: u32,
     /// The message's number at its source.
     pub(crate) message: u32,
     /// The message's header, with the first packet only; [`NONE`] with the others.

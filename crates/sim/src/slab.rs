@@ -1,5 +1,7 @@
 //! A slab: values in one vector with a free list, named by `u32`. Nothing is allocated per packet once it has grown.
 
+use crate::event::INDEX_BITS;
+
 /// No index: the end of a list, or nothing there.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -22,7 +24,7 @@ impl<T> Slab<T> {
             return i;
         }
         let i = self.items.len() as u32;
-        assert!(i < NONE, "more than four billion live objects");
+        assert!(i < 1 << INDEX_BITS, "more live objects than an event can name");
         self.items.push(value);
         i
     }

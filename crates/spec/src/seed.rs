@@ -37,7 +37,8 @@ impl Rng {
         assert!(n > 0, "below(0) has no answer");
         loop {
             let wide = u128::from(self.bits()) * u128::from(n);
-            if (wide as u64) >= n.wrapping_neg() % n {
+            // The remainder, a division, decides only where the low half is small.
+            if wide as u64 >= n || wide as u64 >= n.wrapping_neg() % n {
                 return (wide >> 64) as u64;
             }
         }

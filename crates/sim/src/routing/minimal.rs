@@ -17,9 +17,11 @@ fn build(_: &Params) -> Result<Box<dyn Routing>, String> {
 
 impl Routing for Minimal {
     fn step(&self, at: &mut At<'_>, trip: &mut Trip) -> Step {
-        at.topology.ways(at.switch, trip.to, at.ways);
-        let port = at.ways.ports[at.ways.fixed];
+        let port = at.topology.fixed(at.switch, trip.to, at.ways);
         Step { port, vc: at.vc(trip, port) }
+    }
+    fn fixed(&self) -> bool {
+        true
     }
     fn in_order(&self) -> bool {
         true

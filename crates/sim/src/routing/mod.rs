@@ -12,7 +12,7 @@ mod random;
 mod ugal;
 mod valiant;
 
-use crate::switch::Load;
+use crate::output::Load;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways};
 use spec::{Card, Params, Rng};
 
@@ -70,7 +70,7 @@ impl At<'_> {
     #[inline]
     pub(crate) fn least_loaded(&mut self, candidates: usize) -> (Port, u64) {
         let n = self.ways.ports.len();
-        let load = |at: &Self, port| at.load.queued(port) + at.load.beyond(port);
+        let load = |at: &mut Self, port| at.load.queued(port) + at.load.beyond(port);
         if n == 1 {
             let port = self.ways.ports[0];
             return (port, load(self, port));
@@ -107,6 +107,11 @@ pub trait Routing: Send + Sync {
 
     /// Whether packets may take detours: decides how many virtual channels are made.
     fn detours(&self) -> bool {
+        false
+    }
+
+    /// Whether every packet takes the topology's fixed way, so that `step` need not be asked.
+    fn fixed(&self) -> bool {
         false
     }
 

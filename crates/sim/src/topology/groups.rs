@@ -163,14 +163,21 @@ impl Groups {
     }
 
     /// Cables are laid in order of the lower end, so a switch has those to lower neighbours first, and none to itself.
+    fn first_in_row(&self, at: Place, slot: u16) -> usize {
+        self.m.endpoints + usize::from(slot - u16::from(slot > at.slot)) * self.m.row_links
+    }
+
+    fn first_in_column(&self, at: Place, chassis: u16) -> usize {
+        self.m.first_column() + usize::from(chassis - u16::from(chassis > at.chassis)) * self.m.column_links
+    }
+
     fn row(&self, at: Place, slot: u16, out: &mut Ways) {
-        let first = self.m.endpoints + usize::from(slot - u16::from(slot > at.slot)) * self.m.row_links;
+        let first = self.first_in_row(at, slot);
         out.ports.extend((first..first + self.m.row_links).map(|p| p as Port));
     }
 
     fn column(&self, at: Place, chassis: u16, out: &mut Ways) {
-        let place = usize::from(chassis - u16::from(chassis > at.chassis));
-        let first = self.m.first_column() + place * self.m.column_links;
+        let first = self.first_in_column(at, chassis);
         out.ports.extend((first..first + self.m.column_links).map(|p| p as Port));
     }
 
@@ -240,6 +247,22 @@ impl Topology for Groups {
             self.column(here, there.chassis, out);
         }
         out.fixed = super::pick(to.endpoint, out.ports.len());
+    }
+
+    #[inline]
+    fn fixed(&self, at: Switch, to: Target, _: &mut Ways) -> Port {
+        let (here, there) = (self.places[at as usize], self.places[to.switch as usize]);
+        if here.group != there.group {
+            let i = at as usize * self.m.groups + usize::from(there.group);
+            let ports = &self.ports[self.gates[i].0 as usize..self.gates[i + 1].0 as usize];
+            return ports[super::pick(to.endpoint, ports.len())];
+        }
+        let (first, count) = if here.slot != there.slot {
+            (self.first_in_row(here, there.slot), self.m.row_links)
+        } else {
+            (self.first_in_column(here, there.chassis), self.m.column_links)
+        };
+        (first + super::pick(to.endpoint, count)) as Port
     }
 
     fn hops(&self, from: Switch, to: Switch) -> u32 {

@@ -74,6 +74,13 @@ pub trait Topology: Send + Sync {
     /// Adds all ports of `at` that lie on a shortest way to `to.switch`, which is not `at`.
     fn ways(&self, at: Switch, to: Target, out: &mut Ways);
 
+    /// The port that deterministic routing takes; `scratch` may be used.
+    fn fixed(&self, at: Switch, to: Target, scratch: &mut Ways) -> Port {
+        scratch.clear();
+        self.ways(at, to, scratch);
+        scratch.ports[scratch.fixed]
+    }
+
     /// Cables on a minimal way between two switches; if minimal ways differ in length, on the longest.
     fn hops(&self, from: Switch, to: Switch) -> u32;
 
