@@ -200,6 +200,7 @@ impl Comm for SimComm<'_, '_> {
         Box::new(SimSum { comm: self, key })
     }
     fn counters(&self) -> Vec<(String, u64)> {
+        self.place.catch_up();
         self.place.lp.borrow().node_counters(self.node() as u32)
     }
 }

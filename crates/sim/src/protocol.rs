@@ -62,6 +62,8 @@ pub(crate) struct Request {
     pub(crate) peer: u32,
     pub(crate) tag: u16,
     pub(crate) len: u64,
+    /// The rank's clock when it was posted: the loop may be behind it, and a message that comes before then waits.
+    posted: u64,
     group: u32,
     /// The next request of the group.
     next: u32,
@@ -130,7 +132,8 @@ impl Hosts {
 
     fn request(&mut self, doing: Doing, route: Route, tag: u16, len: u64) -> u32 {
         let (peer, group) = (route.peer, route.group);
-        let request = Request { doing, peer, tag, len, group, next: NONE, complete: false, payload: None };
+        let posted = self.ranks[route.local as usize].clock;
+        let request = Request { doing, peer, tag, len, posted, group, next: NONE, complete: false, payload: None };
         let r = self.requests.insert(request);
         let last = std::mem::replace(&mut self.groups[group].last, r);
         match last {
@@ -364,7 +367,8 @@ impl Lp<'_> {
 
     /// A message and a receive have met.
     fn matched(&mut self, request: u32, head: Head, time: u64) {
-        let expected = self.hosts.requests[request].len;
+        let Request { len: expected, posted, .. } = self.hosts.requests[request];
+        let time = time.max(posted);
         if expected != head.len {
             let Head { from, to, tag, len, .. } = head;
             return self.fail(format!(
