@@ -2,6 +2,9 @@
 //!
 //! A wrapper of `hdrhistogram` that keeps one layout for every value, so that any two histograms can be added. In a record it
 //! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read.
+//!
+//! A rank of a large simulated machine takes few samples, and there are a hundred thousand ranks, so that the first samples are
+//! kept as they are: eight bytes each instead of the hundred kilobytes of an empty layout.
 
 use crate::metric::Metric;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
@@ -16,17 +19,42 @@ const HIGHEST: u64 = 7_200_000_000_000_000;
 /// Relative resolution of 0.1 %.
 const DIGITS: u8 = 3;
 
+/// So many values are kept one by one.
+const FEW: usize = 1024;
+
+type Layout = hdrhistogram::Histogram<u64>;
+
 /// A distribution of values of one metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+#[derive(Clone, Debug)]
+pub struct Histogram(Values);
+
+#[derive(Clone, Debug)]
+enum Values {
+    /// Ticks in the order in which they came.
+    Few(Vec<u64>),
+    Many(Layout),
+}
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        let mut inner =
-            hdrhistogram::Histogram::new_with_bounds(LOWEST, 2 * LOWEST, DIGITS).expect("constant bounds are valid");
-        inner.auto(true);
-        Histogram(inner)
+        Histogram(Values::Few(Vec::new()))
     }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.layout() == other.layout()
+    }
+}
+
+fn empty() -> Layout {
+    let mut layout = Layout::new_with_bounds(LOWEST, 2 * LOWEST, DIGITS).expect("constant bounds are valid");
+    layout.auto(true);
+    layout
+}
+
+fn add(layout: &mut Layout, ticks: u64) {
+    layout.record(ticks).expect("an auto-resizing histogram takes every value up to its limit");
 }
 
 /// A histogram that could not be read.
@@ -38,22 +66,58 @@ impl Histogram {
     /// Adds a value, in base units of the metric.
     pub fn record(&mut self, metric: Metric, value: f64) {
         let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
-        self.0.record(ticks).expect("an auto-resizing histogram takes every value up to its limit");
+        match &mut self.0 {
+            Values::Few(list) if list.len() < FEW => list.push(ticks),
+            Values::Few(_) => add(self.laid_out(), ticks),
+            Values::Many(layout) => add(layout, ticks),
+        }
+    }
+
+    /// The values in HdrHistogram's layout.
+    fn layout(&self) -> Cow<'_, Layout> {
+        match &self.0 {
+            Values::Many(layout) => Cow::Borrowed(layout),
+            Values::Few(list) => {
+                let mut layout = empty();
+                list.iter().for_each(|&ticks| add(&mut layout, ticks));
+                Cow::Owned(layout)
+            }
+        }
+    }
+
+    /// The same, kept so from now on.
+    fn laid_out(&mut self) -> &mut Layout {
+        if matches!(self.0, Values::Few(_)) {
+            self.0 = Values::Many(self.layout().into_owned());
+        }
+        match &mut self.0 {
+            Values::Many(layout) => layout,
+            Values::Few(_) => unreachable!("just laid out"),
+        }
     }
 
     /// Adds all values of another.
     pub fn merge(&mut self, other: &Histogram) {
-        self.0.add(&other.0).expect("one layout for all, resized as needed");
+        match (&mut self.0, &other.0) {
+            (Values::Few(mine), Values::Few(theirs)) if mine.len() + theirs.len() <= FEW => mine.extend(theirs),
+            (_, Values::Few(theirs)) => theirs.iter().for_each(|&ticks| add(self.laid_out(), ticks)),
+            (_, Values::Many(theirs)) => {
+                self.laid_out().add(theirs).expect("one layout for all, resized as needed");
+            }
+        }
     }
 
     /// How many values.
     pub fn len(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Values::Few(list) => list.len() as u64,
+            Values::Many(layout) => layout.len(),
+        }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     /// The value that a share `q` of all values is at or below, in base units; 0 if there are none.
@@ -62,9 +126,10 @@ impl Histogram {
             return 0.0;
         }
         // HdrHistogram answers with the upper edge of the value's bucket; the middle is free of bias.
-        let v = self.0.value_at_quantile(q);
-        let (low, high) = (self.0.lowest_equivalent(v), self.0.highest_equivalent(v));
-        ((low as f64 + high as f64) / 2.0).clamp(self.0.min() as f64, self.0.max() as f64) * metric.tick()
+        let layout = self.layout();
+        let v = layout.value_at_quantile(q);
+        let (low, high) = (layout.lowest_equivalent(v), layout.highest_equivalent(v));
+        ((low as f64 + high as f64) / 2.0).clamp(layout.min() as f64, layout.max() as f64) * metric.tick()
     }
 
     /// Smallest value (to three digits), in base units.
@@ -79,23 +144,24 @@ impl Histogram {
 
     /// Mean of the values (to three digits), in base units.
     pub fn mean(&self, metric: Metric) -> f64 {
-        if self.is_empty() { 0.0 } else { self.0.mean() * metric.tick() }
+        if self.is_empty() { 0.0 } else { self.layout().mean() * metric.tick() }
     }
 
     /// The share of values above `value`.
     pub fn share_above(&self, metric: Metric, value: f64) -> f64 {
         let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
-        1.0 - self.0.quantile_below(ticks)
+        1.0 - self.layout().quantile_below(ticks)
     }
 
     /// The filled buckets in rising order: lower edge, upper edge (base units) and count.
     pub fn buckets(&self, metric: Metric) -> Vec<(f64, f64, u64)> {
         let edge = |ticks: u64| ticks as f64 * metric.tick();
-        self.0
+        let layout = self.layout();
+        layout
             .iter_recorded()
             .map(|step| {
                 let v = step.value_iterated_to();
-                (edge(self.0.lowest_equivalent(v)), edge(self.0.highest_equivalent(v) + 1), step.count_at_value())
+                (edge(layout.lowest_equivalent(v)), edge(layout.highest_equivalent(v) + 1), step.count_at_value())
             })
             .collect()
     }
@@ -103,13 +169,13 @@ impl Histogram {
     /// For sending between ranks: compact, not compressed.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        V2Serializer::new().serialize(&self.0, &mut bytes).expect("writing to memory");
+        V2Serializer::new().serialize(&self.layout(), &mut bytes).expect("writing to memory");
         bytes
     }
 
     /// The inverse of [`Histogram::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Histogram, HistogramError> {
-        let mut inner: hdrhistogram::Histogram<u64> =
+        let mut inner: Layout =
             Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| HistogramError(format!("{e:?}")))?;
         if (inner.low(), inner.sigfig()) != (LOWEST, DIGITS) {
             return Err(HistogramError(format!(
@@ -119,7 +185,7 @@ impl Histogram {
             )));
         }
         inner.auto(true);
-        Ok(Histogram(inner))
+        Ok(Histogram(Values::Many(inner)))
     }
 }
 
@@ -127,7 +193,7 @@ impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
-            .serialize(&self.0, &mut bytes)
+            .serialize(&self.layout(), &mut bytes)
             .map_err(|e| serde::ser::Error::custom(format!("{e:?}")))?;
         out.serialize_str(&base64(&bytes))
     }
@@ -210,6 +276,26 @@ mod tests {
         let h = of(&[f64::NAN, -1.0, 1e9, 1e-6]);
         assert_eq!(h.len(), 4);
         assert!(h.max(L) >= 7000.0);
+    }
+
+    #[test]
+    fn few_and_many_values_are_treated_alike() {
+        let values: Vec<f64> = (1..=3 * FEW).map(|i| i as f64 * 1e-7).collect();
+        for n in [FEW - 1, FEW, FEW + 1, 3 * FEW] {
+            let mut laid_out = Histogram::default();
+            laid_out.laid_out();
+            values[..n].iter().for_each(|&v| laid_out.record(L, v));
+            let mut merged = of(&values[..n / 3]);
+            merged.merge(&of(&values[n / 3..n]));
+            for h in [of(&values[..n]), merged] {
+                assert_eq!(h, laid_out, "{n}");
+                assert_eq!(
+                    (h.len(), h.mean(L), h.quantile(L, 0.99)),
+                    (n as u64, laid_out.mean(L), laid_out.quantile(L, 0.99))
+                );
+                assert_eq!(Histogram::from_bytes(&h.to_bytes()).unwrap(), laid_out);
+            }
+        }
     }
 
     proptest! {
