@@ -147,15 +147,7 @@ impl Fabric {
         let topology = (topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
         let routing = (routing.build)(&r).map_err(ConfigError::Absurd)?;
         let control = (control.build)(&c, &config).map_err(ConfigError::Absurd)?;
-        let mut wiring = Wiring::default();
-        topology.wire(&mut wiring);
-        if wiring.attached.len() < config.endpoints() {
-            return Err(ConfigError::Absurd(format!(
-                "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",
-                wiring.attached.len(),
-                config.endpoints()
-            )));
-        }
+        let wiring = wired(topology.as_ref(), &config)?;
         // Round a cut there may be no way but a detour.
         let cuts = config.faults.iter().any(|f| f.rate.is_none());
         let class_vcs = topology.vcs(routing.detours() || cuts);
@@ -216,9 +208,9 @@ impl Fabric {
         Ok(())
     }
 
-    fn number(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
-        let (nics, nic) = (self.config.nic.per_node, self.config.nic.clone());
-        let router = self.config.switch.latency.ps();
+    /// Numbers the nodes and their endpoints, with the parts they belong to.
+    fn number_endpoints(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
+        let nics = self.config.nic.per_node;
         self.parts = (0..parts).map(|_| Part::default()).collect();
         self.nodes = Vec::new();
         self.endpoints = Vec::new();
@@ -235,6 +227,12 @@ impl Fabric {
                 self.endpoints.push(EndpointInfo { switch, port, inject: NONE, local, lp });
             }
         }
+    }
+
+    fn number(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
+        self.number_endpoints(wiring, groups, parts);
+        let nic = self.config.nic.clone();
+        let router = self.config.switch.latency.ps();
         // A switch's ports in order: what is at the other end, and the cable.
         let mut ports: Vec<Vec<(u32, Port, Cable)>> =
             wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(&nic, nic.eject_rate)); usize::from(n)]).collect();
@@ -374,6 +372,20 @@ impl Fabric {
         let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
         latency + before + slowest + overhead
     }
+}
+
+/// What a topology makes for a machine, if that fits in.
+fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError> {
+    let mut wiring = Wiring::default();
+    topology.wire(&mut wiring);
+    if wiring.attached.len() < config.endpoints() {
+        return Err(ConfigError::Absurd(format!(
+            "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",
+            wiring.attached.len(),
+            config.endpoints()
+        )));
+    }
+    Ok(wiring)
 }
 
 fn edge(nic: &crate::config::NicConfig, rate: Rate) -> Cable {
