@@ -125,11 +125,10 @@ fn solve_naively(n: usize) -> Vec<f64> {
     for k in 0..n {
         let pivot = (k..n).max_by(|a, b| rows[*a][k].abs().total_cmp(&rows[*b][k].abs())).unwrap();
         rows.swap(k, pivot);
-        for i in k + 1..n {
-            let factor = rows[i][k] / rows[k][k];
-            for j in k..=n {
-                rows[i][j] -= factor * rows[k][j];
-            }
+        let (above, below) = rows.split_at_mut(k + 1);
+        for row in below {
+            let factor = row[k] / above[k][k];
+            row.iter_mut().zip(&above[k]).skip(k).for_each(|(a, b)| *a -= factor * b);
         }
     }
     let mut x = vec![0.0; n];

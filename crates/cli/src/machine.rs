@@ -94,14 +94,10 @@ impl Machine {
         }
     }
 
-    /// An error of rank 0 that the other ranks cannot know: under MPI it ends them all, else they would wait for ever.
-    pub fn end_all<T>(&self, error: anyhow::Error) -> anyhow::Result<T> {
-        match self {
-            Machine::Mpi(machine) if machine.facts().ranks > 1 => {
-                mpi::abort(Exit::Failure as i32, &format!("{error:#}"))
-            }
-            _ => Err(error),
-        }
+    /// What this process may say and to whom.
+    pub fn voice(&self) -> Voice {
+        let others = matches!(self, Machine::Mpi(machine) if machine.facts().ranks > 1);
+        Voice { prints: self.prints(), others }
     }
 
     /// Ranks in all.
@@ -149,6 +145,24 @@ impl Machine {
             Machine::Mpi(machine) => comm::Machine::run(&**machine, body),
             Machine::Local => comm::Machine::run(&comm::solo::Solo::new(clock()), body),
             Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
+        }
+    }
+}
+
+/// Whether this process prints, and whether other processes would wait for it if it left.
+#[derive(Clone, Copy, Debug)]
+pub struct Voice {
+    /// It is rank 0.
+    pub prints: bool,
+    others: bool,
+}
+
+impl Voice {
+    /// An error of rank 0 that the other ranks cannot know: under MPI it ends them all, else they would wait for ever.
+    pub fn end_all<T>(self, error: anyhow::Error) -> anyhow::Result<T> {
+        match self.others {
+            true => mpi::abort(Exit::Failure as i32, &format!("{error:#}")),
+            false => Err(error),
         }
     }
 }

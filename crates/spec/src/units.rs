@@ -231,9 +231,25 @@ pub fn show_bytes(bytes: u64) -> String {
     bytes.to_string()
 }
 
+/// Shows a size to a person: `64 MiB`, `1.8 GiB`.
+pub fn about_bytes(bytes: u64) -> String {
+    let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|(factor, _)| bytes >= *factor) {
+        Some((factor, unit)) if bytes.is_multiple_of(factor) => format!("{} {unit}", bytes / factor),
+        Some((factor, unit)) => format!("{:.1} {unit}", bytes as f64 / factor as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_for_people() {
+        let all = [(8, "8 bytes"), (4096, "4 KiB"), (1_900_000_000, "1.8 GiB"), (320_000_000_000, "298.0 GiB")];
+        all.into_iter().for_each(|(bytes, text)| assert_eq!(about_bytes(bytes), text));
+    }
 
     #[test]
     fn sizes_in_the_fields_notations() {

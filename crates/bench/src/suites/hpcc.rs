@@ -12,7 +12,7 @@ use input::Input;
 use record::{Instances, Job, Layout, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
 use spec::card::parse_share;
 use spec::near::unknown;
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, Work, parse_bytes, show_bytes};
+use spec::{Card, Kind, Param, Params, ReadParams, Rng, Work, about_bytes, parse_bytes};
 
 /// The suite.
 pub const HPCC: Suite = Suite {
@@ -133,12 +133,12 @@ fn read(params: &Params, ranks: usize) -> Result<Input, SuiteError> {
     let bytes = sizes::matrix_bytes(most, fewest);
     if params.size("rank-memory") > 0 && bytes > memory {
         let place = if path.is_empty() { "--n".into() } else { format!("{path}: line 6") };
-        let (need, have) = (show_bytes(bytes), show_bytes(memory));
+        let (need, have) = (about_bytes(bytes), about_bytes(memory));
         return Err(refuse(format!(
             "{place}: N = {most} takes {need} of each rank, which has {have}; choose a smaller N"
         )));
     }
-    input.notes.push(format!("other tests are sized by HPL's {} per rank", show_bytes(bytes)));
+    input.notes.push(format!("other tests are sized by HPL's {} per rank", about_bytes(bytes)));
     Ok(input)
 }
 
@@ -166,8 +166,10 @@ fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteErro
             let rough = sizes::order(share, memory, on_grid, 1);
             let nb = if params.count("nb") == 0 { sizes::block(rough) } else { params.count("nb") };
             let n = sizes::order(share, memory, on_grid, nb);
-            notes
-                .push(format!("N = {n}: {text} of {} on each of {on_grid} ranks, in whole blocks", show_bytes(memory)));
+            notes.push(format!(
+                "N = {n}: {text} of {} on each of {on_grid} ranks, in whole blocks",
+                about_bytes(memory)
+            ));
             n
         }
         n => n,

@@ -4,7 +4,7 @@ use super::app;
 use super::report::show;
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
-use crate::machine::Machine;
+use crate::machine::{Machine, Voice};
 use crate::progress::Watch;
 use crate::{output, signals};
 use anyhow::Context;
@@ -57,9 +57,6 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     };
     let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
     let problem = Mutex::new(None);
-    if !wanted.plan_only {
-        open_record(&machine, &watch, wanted.name(), wanted.out.as_deref())?;
-    }
     let last_words = watch.clone();
     let loads_only = wanted.name() == "congest";
     signals::on_signal(move |reason| {
@@ -78,8 +75,10 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     }
     let facts = facts(&machine);
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
+    let voice = machine.voice();
     let ended = machine.run(&|world| {
-        if let Err(error) = on_rank(world, &wanted, lengths, &facts, &watch) {
+        let open = || open_record(voice, &watch, wanted.name(), wanted.out.as_deref());
+        if let Err(error) = on_rank(world, &wanted, lengths, &facts, &watch, &open) {
             *problem.lock().expect("nobody panics holding it") = Some(error);
         }
     });
@@ -96,9 +95,9 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
 }
 
 /// On rank 0: makes the folder for the record and says where it is. What fails here ends the job on all ranks.
-pub(crate) fn open_record(machine: &Machine, watch: &Watch, name: &str, out: Option<&Path>) -> anyhow::Result<()> {
-    if machine.prints() {
-        let file = prepare(name, out).or_else(|error| machine.end_all(error))?.join("run.json");
+pub(crate) fn open_record(voice: Voice, watch: &Watch, name: &str, out: Option<&Path>) -> anyhow::Result<()> {
+    if voice.prints {
+        let file = prepare(name, out).or_else(|error| voice.end_all(error))?.join("run.json");
         watch.save_to(&file);
         eprintln!("tailback: writing {}", file.display());
     }
@@ -129,7 +128,14 @@ fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
 }
 
 /// The same on every rank: find the seat, make the plan, run it.
-fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watch: &Watch) -> anyhow::Result<()> {
+fn on_rank(
+    world: &dyn Comm,
+    wanted: &Wanted,
+    lengths: bool,
+    facts: &Facts,
+    watch: &Watch,
+    open: &dyn Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let seed = agree_on_seed(world, wanted.seed);
     let mut facts = facts.clone();
     let seat = wanted.grouping.take_seat(world, &mut facts)?;
@@ -151,6 +157,10 @@ fn on_rank(world: &dyn Comm, wanted: &Wanted, lengths: bool, facts: &Facts, watc
             output::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
         }
         return Ok(());
+    }
+    // Not before the plan is known to be good: what is refused leaves no folder behind.
+    if world.rank() == 0 {
+        open()?;
     }
     bench::run(world, seat, &plan, &facts, watch);
     Ok(())

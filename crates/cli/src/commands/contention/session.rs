@@ -78,7 +78,7 @@ pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> 
     let machine = Machine::choose_for(args, false, Some(needs))?;
     let (seed, grouping) = (run::read_seed(args)?, Grouping::read(args, &machine)?);
     let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    run::open_record(&machine, &watch, "contention", args.get_one::<String>("out").map(Path::new))?;
+    run::open_record(machine.voice(), &watch, "contention", args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
     signals::on_signal(move |reason| {
         last_words.give_up(reason);

@@ -70,7 +70,7 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
         Err(_) => return Ok(Exit::Usage),
     };
     let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    run::open_record(&machine, &watch, "tune", args.get_one::<String>("out").map(Path::new))?;
+    run::open_record(machine.voice(), &watch, "tune", args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
     signals::on_signal(move |reason| {
         last_words.give_up(reason);
