@@ -4,7 +4,7 @@
 //! in a history of runs.
 
 use crate::view::{Canary, Known, View, mean, quantile};
-use record::{Direction, JobRecord, Metric, Role};
+use record::{Direction, JobRecord, Role};
 
 /// One figure of merit.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,11 +89,11 @@ fn of_canary(all: &mut Vec<Merit>, view: &View<'_>, canary: &Canary<'_>) {
         all.push(factor(format!("{name}.impact99"), impact.tail));
         all.push(factor(format!("{name}.impact99_over_avg"), impact.tail_over_average));
     }
-    if let (Some(drain), Some(job), Metric::Latency) = (view.drain(canary), canary.loaded, canary.isolated.metric) {
+    if let Some((drain, ratio)) = view.drain_ratio(canary) {
         let alone = |value| Known { value, interval: None };
         let better = Direction::LowerIsBetter;
         all.push(Merit { name: format!("{name}.drain_time"), known: alone(drain.seconds * 1e6), unit: "usec", better });
-        all.push(factor(format!("{name}.drain_ratio99"), alone(quantile(job, 0.99).value / drain.seconds)));
+        all.push(factor(format!("{name}.drain_ratio99"), alone(ratio)));
     }
     for (congestor, job) in &canary.by {
         if let Some(impact) = canary.impact_of(job) {

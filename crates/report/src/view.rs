@@ -232,6 +232,13 @@ impl View<'_> {
         drains.max_by(|a, b| a.ejection.total_cmp(&b.ejection))
     }
 
+    /// A canary's drain time, and its loaded 99 % latency in units of it; nothing for rates.
+    pub fn drain_ratio(&self, canary: &Canary<'_>) -> Option<(Drain, f64)> {
+        let loaded = canary.loaded.filter(|job| job.metric == Metric::Latency && job.summary.samples > 0)?;
+        let drain = self.drain(canary)?;
+        Some((drain, quantile(loaded, 0.99).value / drain.seconds))
+    }
+
     /// The jobs' own notes; what many say is said once.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -2,21 +2,28 @@
 
 mod common;
 
-use common::{golden, gpcnet};
+use common::{golden, gpcnet, hpcc};
 use tailback_report as report;
 use tailback_report::{FORMATS, View, format, write_all};
 
 #[test]
 fn every_format_of_a_made_up_run_is_the_committed_one() {
-    let record = gpcnet(1.0, 1);
+    for (suite, record) in [("gpcnet", gpcnet(1.0, 1)), ("hpcc", hpcc(1.0, 1))] {
+        every_format(suite, &record);
+    }
+    let runs = [hpcc(1.0, 1), hpcc(2.0, 2)];
+    golden("hpcc-two.html", &report::html::page(&runs.each_ref().map(View::new)));
+}
+
+fn every_format(suite: &str, record: &record::RunRecord) {
     // The record itself is compared by reading it back: half a megabyte of histograms is no table to look at.
-    let json = (format("json").unwrap().write)(&View::new(&record)).unwrap();
+    let json = (format("json").unwrap().write)(&View::new(record)).unwrap();
     let back: record::RunRecord = serde_json::from_str(&json).unwrap();
     let text = |record| (format("text").unwrap().write)(&View::new(record)).unwrap();
-    assert_eq!(text(&back), text(&record), "a record that was read back reports the same");
+    assert_eq!(text(&back), text(record), "a record that was read back reports the same");
     for format in FORMATS.iter().filter(|f| f.name != "json") {
-        let text = (format.write)(&View::new(&record)).unwrap_or_else(|refused| format!("refused: {refused}\n"));
-        golden(&format!("gpcnet.{}", format.name), &text);
+        let text = (format.write)(&View::new(record)).unwrap_or_else(|refused| format!("refused: {refused}\n"));
+        golden(&format!("{suite}.{}", format.name), &text);
     }
 }
 
@@ -32,11 +39,26 @@ fn several_records_are_one_page_one_table_one_exposition() {
     assert_eq!(write("text").matches("RESULT: PASS").count(), 2);
 }
 
-/// One root, every id once, references that resolve, nothing foreign, small.
+#[test]
+fn a_history_is_a_page_with_a_picture_for_each_figure_of_merit() {
+    let records: Vec<_> = (1..=6).map(|i| gpcnet(if i == 6 { 3.0 } else { 1.0 }, i)).collect();
+    let run = |(i, record)| report::compare::history::Run { name: format!("<run> {i}"), record };
+    let groups = report::compare::history::groups(records.iter().enumerate().map(run).collect());
+    let page = report::html::history(&groups, "impact", &["<broken>".to_string()]);
+    golden("history.html", &page);
+    self_contained(&page);
+    assert!(page.contains("WORSE than before") && page.contains("&lt;broken&gt;"));
+    assert!(report::html::history(&groups, "no such", &[]).contains("No figure of merit"));
+}
+
 #[test]
 fn pages_are_self_contained_and_text_stays_text() {
     let record = gpcnet(1.0, 1);
-    let page = report::html::page(&[View::new(&record), View::new(&record)]);
+    self_contained(&report::html::page(&[View::new(&record), View::new(&record)]));
+}
+
+/// One root, every id once, references that resolve, nothing foreign, small.
+fn self_contained(page: &str) {
     assert!(page.len() < 500_000, "{} bytes", page.len());
     for foreign in ["src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(foreign), "{foreign}");

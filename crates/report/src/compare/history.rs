@@ -123,17 +123,22 @@ impl Series {
         shown.iter().map(height).collect()
     }
 
+    /// What the last value is, in words.
+    pub fn verdict(&self) -> &'static str {
+        match self.last {
+            Last::Better => "better than before",
+            Last::Worse => "WORSE than before",
+            Last::Usual => "as before",
+            Last::TooFew => "too few runs",
+        }
+    }
+
     /// Name, unit, runs, least, median, most, last, picture, verdict.
     pub fn cells(&self) -> Vec<String> {
         let (low, high) =
             self.values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
         let last = self.values.last().copied().unwrap_or(f64::NAN);
-        let verdict = match self.last {
-            Last::Better => "better than before",
-            Last::Worse => "WORSE than before",
-            Last::Usual => "as before",
-            Last::TooFew => "too few runs",
-        };
+        let verdict = self.verdict();
         let mut cells = vec![self.name.clone(), self.unit.to_string(), self.values.len().to_string()];
         cells.extend([low, median(&self.values), high, last].map(digits));
         cells.extend([self.spark(), verdict.to_string()]);

@@ -5,7 +5,7 @@
 
 use crate::view::View;
 use record::{JobRecord, MachineRecord, PhaseRecord};
-use spec::{Params, ReadParams};
+use spec::Params;
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
@@ -162,7 +162,9 @@ fn hpl(out: &mut Summary, tests: &Tests<'_>) {
     out.whole("HPL_depth", param(params, "depth"));
     out.whole("HPL_nbdiv", param(params, "ndiv"));
     out.whole("HPL_nbmin", param(params, "nbmin"));
-    let letter = |name: &str| match params.map(|p| p.word(name)) {
+    // A record may come from another version: a missing word is unknown, not the end of the report.
+    let word = |name: &str| params.and_then(|p| p.get(name)).map(String::as_str);
+    let letter = |name: &str| match word(name) {
         Some("left") => "L",
         Some("crout") => "C",
         Some("right") => "R",
@@ -171,9 +173,9 @@ fn hpl(out: &mut Summary, tests: &Tests<'_>) {
     out.word("HPL_cpfact", letter("pfact"));
     out.word("HPL_crfact", letter("rfact"));
     let ways = ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"];
-    let way = params.and_then(|p| ways.iter().position(|w| *w == p.word("bcast")));
+    let way = word("bcast").and_then(|bcast| ways.iter().position(|w| *w == bcast));
     out.whole("HPL_ctop", way.map_or(-1.0, |w| w as f64));
-    out.word("HPL_order", if params.is_some_and(|p| p.word("mapping") == "column") { "C" } else { "R" });
+    out.word("HPL_order", if word("mapping") == Some("column") { "C" } else { "R" });
 }
 
 /// LAPACK's machine constants of both precisions.

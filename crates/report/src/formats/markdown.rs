@@ -16,8 +16,8 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
         out.push('\n');
     }
     if view.canaries.iter().any(|c| c.loaded.is_some()) {
-        section(&mut out, "Impact of congestion", &impacts(&view.canaries));
-        out.push_str("Impact is how many times worse a test is under load: 1 is no harm. ± is the 95 % interval.\n\n");
+        section(&mut out, "Impact of congestion", &impacts(view));
+        out.push_str("Impact is how many times worse a test is under load: 1 is no harm. ± is the 95 % interval. The drain ratio is the loaded 99 % latency over the time one incast needs to drain: 0.4 to 7 is usual without congestion control, below 0.1 with one that works.\n\n");
     }
     section(&mut out, "Tests", &measured(view));
     if view.canaries.iter().any(|c| !c.by.is_empty()) {
@@ -48,10 +48,20 @@ fn factor(x: Option<Known>) -> String {
     x.map_or("-".into(), |x| known(x, 1.0).replacen(' ', "x ", 1) + if x.interval.is_some() { "" } else { "x" })
 }
 
-fn impacts(canaries: &[Canary<'_>]) -> Grid {
-    let header = ["Test", "unit", "alone avg", "alone 99%", "loaded avg", "loaded 99%", "impact avg", "impact 99%"];
+fn impacts(view: &View<'_>) -> Grid {
+    let header = [
+        "Test",
+        "unit",
+        "alone avg",
+        "alone 99%",
+        "loaded avg",
+        "loaded 99%",
+        "impact avg",
+        "impact 99%",
+        "drain ratio",
+    ];
     let mut grid = Grid::new("", &header);
-    for canary in canaries {
+    for canary in &view.canaries {
         let (scale, unit) = canary.isolated.metric.shown();
         let cells = |job: Option<&JobRecord>| match job {
             Some(job) => [known(mean(job), scale), known(quantile(job, 0.99), scale)],
@@ -62,6 +72,7 @@ fn impacts(canaries: &[Canary<'_>]) -> Grid {
         row.extend(cells(Some(canary.isolated)));
         row.extend(cells(canary.loaded));
         row.extend([factor(impact.map(|i| i.average)), factor(impact.map(|i| i.tail))]);
+        row.push(view.drain_ratio(canary).map_or("-".into(), |(_, ratio)| digits(ratio)));
         grid.row(row);
     }
     grid

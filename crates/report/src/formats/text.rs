@@ -79,10 +79,8 @@ fn impacts(out: &mut String, view: &View<'_>) {
 
 /// How the loaded latency compares with the time that an incast needs to drain.
 fn drain(out: &mut String, view: &View<'_>) {
-    let latency = view.canaries.iter().find(|c| c.isolated.metric == record::Metric::Latency);
-    let Some((canary, loaded)) = latency.and_then(|c| c.loaded.map(|l| (c, l))) else { return };
-    let Some(drain) = view.drain(canary) else { return };
-    let ratio = quantile(loaded, 0.99).value / drain.seconds;
+    let found = view.canaries.iter().find_map(|c| view.drain_ratio(c).map(|found| (c, found)));
+    let Some((canary, (drain, ratio))) = found else { return };
     let _ = writeln!(
         out,
         "\n  Drain time of one incast: {} us at {} GB/s into its root ({}). {} loaded 99% is {} times that:",

@@ -5,6 +5,7 @@
 
 mod counters;
 mod distributions;
+mod history;
 mod hpcc;
 mod key;
 mod systems;
@@ -13,8 +14,10 @@ mod what;
 use crate::grid::Grid;
 use crate::svg::{self, Svg, escape};
 use crate::view::View;
+pub use history::page as history;
 use std::fmt::Write;
-pub(crate) use what::{command, facts};
+pub use what::command;
+pub(crate) use what::facts;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -92,26 +95,31 @@ pub fn page(views: &[View<'_>]) -> String {
         let of = if views.len() > 1 { format!(", run {}", i + 1) } else { String::new() };
         what::write(&mut page, view, &of);
     }
-    whole(views, page)
-}
-
-fn whole(views: &[View<'_>], page: Page) -> String {
-    let mut links = String::new();
-    for (id, title) in &page.contents {
-        let _ = write!(links, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
-    }
     let title = match views {
         [one] => format!("{} on {}", one.record.plan.suite, one.machine()),
         several => format!("{} runs", several.len()),
     };
-    let title = escape(&title);
     let mut heads = String::new();
     for view in views {
         let word = view.outcome().word();
         let about = format!("{}, {}, seed {}", view.machine(), view.layout(), view.record.plan.seed);
         let _ = writeln!(heads, "<p><span class=\"badge {word}\">{word}</span> {}</p>", escape(&about));
     }
-    let version = views.first().map(|v| escape(&v.record.tailback)).unwrap_or_default();
+    let version = views.first().map(|v| v.record.tailback.as_str()).unwrap_or_default();
+    let made = format!(
+        "Made by Tailback {} from the record of the run; it can be made again with <code>tailback report --format html</code>.",
+        escape(version)
+    );
+    whole(&title, &heads, &made, page)
+}
+
+/// The document around what stands in `main`; heads and foot are HTML.
+fn whole(title: &str, heads: &str, made: &str, page: Page) -> String {
+    let mut links = String::new();
+    for (id, title) in &page.contents {
+        let _ = write!(links, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
+    }
+    let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -119,8 +127,7 @@ fn whole(views: &[View<'_>], page: Page) -> String {
          <style>\n{}{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
          <header><h1>{title}</h1>\n{heads}</header>\n<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n\
          <main id=\"main\">\n{}</section>\n</main>\n\
-         <footer>Made by Tailback {version} from the record of the run; it can be made again with <code>tailback report \
-         --format html</code>.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <footer>{made}</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         svg::STYLE,
         page.body
     )

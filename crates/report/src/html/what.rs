@@ -38,7 +38,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
 }
 
 /// The command as a shell takes it.
-pub(crate) fn command(words: &[String]) -> String {
+pub fn command(words: &[String]) -> String {
     let safe = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_=./:,@%+".contains(c));
     let quoted = |w: &String| if safe(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) };
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")

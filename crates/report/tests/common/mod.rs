@@ -102,11 +102,89 @@ pub fn gpcnet(severity: f64, seed: u64) -> RunRecord {
             facts: [("topology".to_string(), "fat tree".to_string())].into(),
         },
         layout: Layout::even(8, 2),
-        plan: Plan::new("gpcnet", seed, NodeOrder::Shuffled, Payload::Checked, vec![]),
+        plan: Plan::new("gpcnet", seed, NodeOrder::Shuffled, Payload::Checked, vec![incast()]),
         node_names: vec![],
         warnings: vec!["<script>alert('a warning')</script>".into()],
         phases,
     }
+}
+
+/// A phase of the plan with the incast on three nodes: reports ask the plan how many nodes drain it.
+fn incast() -> Phase {
+    let members = Members::Block { first_node: 2, nodes: 3, first_slot: 0, slots: None };
+    let (name, kernel) = ("put-incast".to_string(), "put-incast".to_string());
+    let stop = serde_json::from_str(r#"{"warmup": 0, "steps": 1, "arrangements": 1, "blocks": 1}"#).unwrap();
+    let role = Role::Background;
+    let job = Job { name, kernel, params: Params::new(), role, members, instances: Instances::Slot, stop };
+    Phase { name: "loaded/p2p-lat".into(), jobs: vec![job] }
+}
+
+/// HPC Challenge with one case of each test: phase, metric, typical value, named numbers.
+type Test = (&'static str, Metric, f64, &'static [(&'static str, f64)]);
+const HPCC: [Test; 9] = [
+    (
+        "mpi/random-access",
+        Metric::Updates,
+        2e7,
+        &[("updates_per_s", 4e7), ("time_s", 0.4), ("n", 4194304.0), ("updates", 16777216.0)],
+    ),
+    ("mpi/ptrans", Metric::Bandwidth, 1e9, &[("bytes_per_s", 2e9), ("time_s", 0.06), ("residual", 0.0)]),
+    ("star/dgemm", Metric::Flops, 4e10, &[("n", 3265.0), ("residual", 0.01)]),
+    ("star/stream", Metric::Bandwidth, 1e10, &[("triad_bytes_per_s", 1.2e10), ("copy_bytes_per_s", 1e10)]),
+    ("mpi/fft", Metric::Flops, 2e9, &[("flops_per_s", 4e9), ("n", 4194304.0), ("max_error", 1e-15)]),
+    (
+        "mpi/ping-pong-latency",
+        Metric::Latency,
+        1e-6,
+        &[("latency_avg_s", 1e-6), ("latency_min_s", 9e-7), ("latency_max_s", 2e-6)],
+    ),
+    (
+        "mpi/ping-pong-bandwidth",
+        Metric::Bandwidth,
+        9e9,
+        &[("bandwidth_avg_bytes_per_s", 9e9), ("bandwidth_min_bytes_per_s", 8e9)],
+    ),
+    (
+        "mpi/ring-bandwidth",
+        Metric::Bandwidth,
+        3e9,
+        &[("random_bandwidth_bytes_per_s", 3e9), ("natural_bandwidth_bytes_per_s", 5e9)],
+    ),
+    ("mpi/hpl", Metric::Flops, 4e10, &[("flops_per_s", 8e10), ("time_s", 4.2), ("residual", 0.003), ("n", 8000.0)]),
+];
+
+/// A run of HPC Challenge, `speed` times as fast as usual.
+pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
+    let test = |(name, metric, typical, results): &Test| {
+        let faster = |x: f64, slow: bool| if slow { x / speed } else { x * speed };
+        let slow = |metric: &Metric| metric.direction() == Direction::LowerIsBetter;
+        let kernel = name.rsplit('/').next().unwrap();
+        let mut job = job(kernel, *metric, Role::Measured, faster(*typical, slow(metric)), 1.0, seed);
+        let named = |(name, x): &(&str, f64)| match name.ends_with("_per_s") || name.ends_with("_s") {
+            true => (name.to_string(), faster(*x, !name.ends_with("_per_s"))),
+            false => (name.to_string(), *x),
+        };
+        job.results = results.iter().map(named).collect();
+        if kernel == "hpl" {
+            let given = [
+                ("n", "8000"),
+                ("nb", "192"),
+                ("pfact", "crout"),
+                ("rfact", "right"),
+                ("bcast", "long"),
+                ("mapping", "column"),
+            ];
+            job.params = given.map(|(name, value)| (name.to_string(), value.to_string())).into();
+        }
+        PhaseRecord { name: name.to_string(), elapsed_s: 1.0, jobs: vec![job], counters: vec![] }
+    };
+    let mut record = gpcnet(1.0, seed);
+    record.command = ["tailback", "run", "hpcc"].map(String::from).into();
+    record.plan.suite = "hpcc".into();
+    record.plan.phases.clear();
+    record.warnings.clear();
+    record.phases = HPCC.iter().map(test).collect();
+    record
 }
 
 /// Compares with the committed file; `UPDATE=1` rewrites it after a deliberate change.
