@@ -18,6 +18,7 @@ tailback: measure, model and predict congestion in HPC networks
   tailback tune --like RUN.json   congestors that load the network as that run did
   tailback fit maxrate RUN.json   models of a node's rate from `run maxrate`, and advice
   tailback contention predict g4  when each flow of a contention graph ends; measure, derive and validate it too
+  tailback launch --nodes 64 -- gpcnet  the Slurm job of a sweep over ranks per node
   tailback list                   suites, kernels, machines and formats
   tailback report RUN.json        show a recorded run again
   tailback compare A.json B.json  what changed, how sure that is, and thresholds for acceptance tests
@@ -33,7 +34,7 @@ pub fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands([run(), congest(), app(), tune(), crate::commands::fit::command(), crate::commands::contention::command(), list(), report(), compare(), history(), machine(), doctor(), testbed(), generate()])
+        .subcommands([run(), congest(), app(), tune(), crate::commands::fit::command(), crate::commands::contention::command(), crate::commands::launch::command(), list(), report(), compare(), history(), machine(), doctor(), testbed(), generate()])
 }
 
 pub(crate) fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -147,8 +148,11 @@ fn tune() -> Command {
 }
 
 fn list() -> Command {
-    let what = Arg::new("what").help("Show one list only").value_parser(["suites", "kernels", "machines", "formats"]);
-    Command::new("list").about("List suites, kernels, machines and formats").arg(what)
+    let what = Arg::new("what").help("Show one list only").value_parser(crate::commands::list::NAMES);
+    Command::new("list")
+        .about("List suites, kernels, machines and formats; by name also topologies, routings, controls, rules, models, counters")
+        .arg(what)
+        .arg(flag("markdown", "All lists with all parameters, as the page docs/KERNELS.md"))
 }
 
 fn records() -> Arg {
@@ -203,7 +207,11 @@ fn history() -> Command {
         .about("How figures of merit moved over a folder of runs")
         .arg(dir)
         .arg(value("merit", "TEXT", "Only figures of merit whose name contains this"))
-        .arg(text_or_markdown())
+        .arg(
+            value("format", "FORMAT", "Tables, or a page with pictures")
+                .default_value("text")
+                .value_parser(["text", "markdown", "html"]),
+        )
 }
 
 fn machine() -> Command {

@@ -1,18 +1,24 @@
 //! Which machine a run uses, and how that is decided.
 
 use crate::exit::{Exit, Fail};
-use crate::host;
+use crate::{host, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
 use comm::{Comm, MachineError};
 use record::MachineRecord;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// A machine, chosen.
 pub enum Machine {
     /// Real ranks under MPI.
-    Mpi(Box<mpi::Machine>),
+    Mpi {
+        /// The machine itself.
+        machine: Box<mpi::Machine>,
+        /// The switches with their nodes, where Slurm tells them; on rank 0.
+        switches: Option<String>,
+    },
     /// This process alone, on all its cores.
     Local,
     /// The built-in network.
@@ -46,7 +52,13 @@ impl Machine {
 
     fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Machine> {
         let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
-        Ok(Machine::Mpi(Box::new(mpi::Machine::start(&found)?)))
+        let machine = Box::new(mpi::Machine::start(&found)?);
+        let switches = Mutex::new(None);
+        let ask = |world: &dyn Comm| {
+            *switches.lock().expect("nobody panics holding it") = slurm::topology(world, &environment);
+        };
+        comm::Machine::run(&*machine, &ask).map_err(|e| Fail::with(Exit::Failure, e.0))?;
+        Ok(Machine::Mpi { machine, switches: switches.into_inner().expect("nobody panics holding it") })
     }
 
     fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Machine> {
@@ -89,21 +101,21 @@ impl Machine {
     /// Whether this process is the one that prints: rank 0.
     pub fn prints(&self) -> bool {
         match self {
-            Machine::Mpi(machine) => machine.facts().rank == 0,
+            Machine::Mpi { machine, .. } => machine.facts().rank == 0,
             Machine::Local | Machine::Simulated { .. } => true,
         }
     }
 
     /// What this process may say and to whom.
     pub fn voice(&self) -> Voice {
-        let others = matches!(self, Machine::Mpi(machine) if machine.facts().ranks > 1);
+        let others = matches!(self, Machine::Mpi { machine, .. } if machine.facts().ranks > 1);
         Voice { prints: self.prints(), others }
     }
 
     /// Ranks in all.
     pub fn ranks(&self) -> usize {
         match self {
-            Machine::Mpi(machine) => machine.facts().ranks,
+            Machine::Mpi { machine, .. } => machine.facts().ranks,
             Machine::Local => 1,
             Machine::Simulated { machine, .. } => machine.config().ranks(),
         }
@@ -112,7 +124,12 @@ impl Machine {
     /// What the record says of it.
     pub fn record(&self) -> MachineRecord {
         match self {
-            Machine::Mpi(machine) => MachineRecord::Mpi { facts: mpi_facts(machine.facts()), host: host::here() },
+            Machine::Mpi { machine, switches } => {
+                let mut facts = mpi_facts(machine.facts());
+                facts.extend(slurm::facts(&environment).into_iter().map(|(name, value)| (name.to_string(), value)));
+                facts.extend(switches.iter().map(|text| ("slurm switches".to_string(), text.clone())));
+                MachineRecord::Mpi { facts, host: host::here() }
+            }
             Machine::Local => MachineRecord::Local { host: host::here() },
             Machine::Simulated { name, file, machine } => MachineRecord::Simulated {
                 name: name.clone(),
@@ -125,7 +142,7 @@ impl Machine {
     /// What a reader must know of it.
     pub fn warnings(&self) -> Vec<String> {
         match self {
-            Machine::Mpi(machine) => machine.facts().warnings.clone(),
+            Machine::Mpi { machine, .. } => machine.facts().warnings.clone(),
             Machine::Local => vec!["one rank without MPI: global tests had nobody to talk to".into()],
             Machine::Simulated { .. } => Vec::new(),
         }
@@ -134,7 +151,7 @@ impl Machine {
     /// Where the counters around phases come from: a simulated machine keeps its own.
     pub fn counters(&self) -> bench::Counters {
         match self {
-            Machine::Mpi(_) | Machine::Local => bench::Counters::Host(PathBuf::from("/")),
+            Machine::Mpi { .. } | Machine::Local => bench::Counters::Host(PathBuf::from("/")),
             Machine::Simulated { .. } => bench::Counters::Machine,
         }
     }
@@ -142,7 +159,7 @@ impl Machine {
     /// Runs a body on every rank.
     pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         match self {
-            Machine::Mpi(machine) => comm::Machine::run(&**machine, body),
+            Machine::Mpi { machine, .. } => comm::Machine::run(&**machine, body),
             Machine::Local => comm::Machine::run(&comm::solo::Solo::new(clock()), body),
             Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
         }
@@ -165,6 +182,10 @@ impl Voice {
             false => Err(error),
         }
     }
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The process's own clock, from zero.

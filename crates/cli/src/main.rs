@@ -10,6 +10,7 @@ mod output;
 mod parts;
 mod progress;
 mod signals;
+mod slurm;
 
 use exit::Exit;
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some(("tune", matches)) => commands::tune::tune(matches),
         Some(("fit", matches)) => commands::fit::fit(matches),
         Some(("contention", matches)) => commands::contention::contention(matches),
+        Some(("launch", matches)) => commands::launch::launch(matches),
         Some(("list", matches)) => commands::list::list(matches),
         Some(("report", matches)) => commands::report::report(matches),
         Some(("compare", matches)) => commands::compare::compare(matches),

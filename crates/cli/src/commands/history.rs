@@ -16,7 +16,8 @@ const DEPTH: usize = 6;
 pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     let dir = args.get_one::<PathBuf>("dir").expect("it is required");
     let filter = args.get_one::<String>("merit").map_or("", String::as_str);
-    let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
+    let format = args.get_one::<String>("format").expect("it has a default").as_str();
+    let markdown = format == "markdown";
     let mut paths = Vec::new();
     find(dir, DEPTH, &mut paths)
         .map_err(|e| Fail::with(Exit::Failure, format!("cannot read the folder {}: {e}", dir.display())))?;
@@ -34,6 +35,10 @@ pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
         return Err(Fail::with(Exit::Failure, format!("no record of a run (run.json) under {}", dir.display())));
     }
     let runs = records.iter().map(|(name, record)| Run { name: name.clone(), record }).collect();
+    if format == "html" {
+        output::print(&report::html::history(&groups(runs), filter, &refused))?;
+        return Ok(Exit::Good);
+    }
     let mut out = String::new();
     for group in groups(runs) {
         let (first, last) = (&group.runs[0], group.runs.last().expect("a group has a run"));

@@ -1,56 +1,170 @@
-//! `tailback list`: what there is, in the order of the tables.
+//! `tailback list`: what there is, in the order of the tables; with `--markdown`, the page docs/KERNELS.md.
 
 use crate::exit::Exit;
 use crate::output;
 use bench::{KERNELS, SUITES};
 use clap::ArgMatches;
+use model::contention::RULES;
+use model::maxrate::MODELS;
 use report::FORMATS;
+use report::grid::Grid;
 use report::table::Table;
+use sim::control::CONTROLS;
+use sim::routing::ROUTINGS;
+use sim::topology::TOPOLOGIES;
+use spec::Card;
+use std::fmt::Write;
+
+/// One list: its name, what it holds, its entries.
+struct List {
+    name: &'static str,
+    about: &'static str,
+    entries: Vec<Entry>,
+}
+
+/// Something with a name; most have a card.
+struct Entry {
+    name: String,
+    about: String,
+    card: Option<Card>,
+}
+
+/// Names of the lists, for the command line.
+pub const NAMES: [&str; 10] =
+    ["suites", "kernels", "machines", "formats", "topologies", "routings", "controls", "rules", "models", "counters"];
+/// What `tailback list` alone shows: what is needed to run something.
+const FIRST: usize = 4;
 
 /// Prints the lists.
 pub fn list(args: &ArgMatches) -> anyhow::Result<Exit> {
     let wanted = args.get_one::<String>("what").map(String::as_str);
-    let mut out = String::new();
-    for (title, rows) in
-        [("suites", suites()), ("kernels", kernels()), ("machines", machines()), ("formats", formats())]
-    {
-        if wanted.is_some_and(|w| w != title) {
-            continue;
-        }
-        let mut table = Table::new(&[title, ""]);
-        rows.into_iter().for_each(|(name, about)| table.row([name, about]));
-        table.write_left(&mut out);
-        out.push('\n');
-    }
-    output::print(&out)?;
+    let markdown = args.get_flag("markdown");
+    let shown = |i: usize, list: &List| wanted.map_or(markdown || i < FIRST, |w| w == list.name);
+    let lists: Vec<List> =
+        lists().into_iter().enumerate().filter(|(i, list)| shown(*i, list)).map(|(_, list)| list).collect();
+    output::print(&if markdown { page(&lists) } else { text(&lists) })?;
     Ok(Exit::Good)
 }
 
-type Rows = Vec<(String, String)>;
-
-fn suites() -> Rows {
-    SUITES.iter().map(|s| (s.card.name.into(), s.card.about.into())).collect()
+fn text(lists: &[List]) -> String {
+    let mut out = String::new();
+    for list in lists {
+        let mut table = Table::new(&[list.name, ""]);
+        for entry in &list.entries {
+            let params = entry.card.iter().flat_map(|card| card.params);
+            let params: Vec<String> = params.map(|p| format!("{}={}", p.name, p.default)).collect();
+            // A suite's parameters are its help; here they would hide the names.
+            let params = if params.is_empty() || list.name == "suites" {
+                String::new()
+            } else {
+                format!(" [{}]", params.join(", "))
+            };
+            table.row([entry.name.clone(), format!("{}{params}", entry.about)]);
+        }
+        table.write_left(&mut out);
+        out.push('\n');
+    }
+    out
 }
 
-fn kernels() -> Rows {
-    let about = |k: &bench::Kernel| {
-        let params: Vec<String> = k.card.params.iter().map(|p| format!("{}={}", p.name, p.default)).collect();
-        let params = if params.is_empty() { String::new() } else { format!(" [{}]", params.join(", ")) };
-        format!("{}{params}", k.card.about)
-    };
-    KERNELS.iter().map(|k| (k.card.name.to_string(), about(k))).collect()
+fn page(lists: &[List]) -> String {
+    let mut out = String::from(
+        "# What there is\n\nMade by `tailback list --markdown` from the tables in the code, in their order; a test keeps this file current.\n\n",
+    );
+    for list in lists {
+        let _ = writeln!(out, "## {}\n\n{}\n", capital(list.name), list.about);
+        let sources = list.entries.iter().any(|e| e.card.is_some());
+        let header: &[&str] = if sources { &["Name", "what it is", "described in"] } else { &["Name", "what it is"] };
+        let mut grid = Grid::new("", header);
+        for entry in &list.entries {
+            let source = entry.card.map(|card| card.source.to_string()).filter(|_| sources);
+            grid.row([format!("`{}`", entry.name), entry.about.clone()].into_iter().chain(source));
+        }
+        out.push_str(&left(&grid));
+        out.push('\n');
+        parameters(&mut out, list);
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
 }
 
-fn machines() -> Rows {
+/// A table of the parameters of a list's entries. One that many entries share in all it says is listed once, with their names.
+fn parameters(out: &mut String, list: &List) {
+    let mut rows: Vec<(Vec<&str>, [String; 3])> = Vec::new();
+    for entry in &list.entries {
+        for param in entry.card.iter().flat_map(|card| card.params) {
+            let default = if param.default.is_empty() { "-".to_string() } else { format!("`{}`", param.default) };
+            let cells = [format!("`{}`", param.name), param.about.to_string(), default];
+            match rows.iter_mut().find(|(_, known)| *known == cells) {
+                Some((owners, _)) => owners.push(&entry.name),
+                None => rows.push((vec![&entry.name], cells)),
+            }
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let mut grid = Grid::new("", &["Parameter", "what it sets", "default", "of"]);
+    for (owners, cells) in rows {
+        grid.row(cells.into_iter().chain([owners.join(", ")]));
+    }
+    out.push_str(&left(&grid));
+    out.push('\n');
+}
+
+/// Texts are read from the left.
+fn left(grid: &Grid) -> String {
+    grid.markdown().replacen("---:", "---", grid.header.len())
+}
+
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn cards<'a>(cards: impl Iterator<Item = &'a Card>) -> Vec<Entry> {
+    cards.map(|c| Entry { name: c.name.into(), about: c.about.into(), card: Some(*c) }).collect()
+}
+
+fn plain(pairs: impl Iterator<Item = (String, String)>) -> Vec<Entry> {
+    pairs.map(|(name, about)| Entry { name, about, card: None }).collect()
+}
+
+fn lists() -> Vec<List> {
+    let own = |pairs: &[(&str, &str)]| plain(pairs.iter().map(|(n, a)| (n.to_string(), a.to_string())));
+    let formats: Vec<(&str, &str)> = FORMATS.iter().map(|f| (f.name, f.about)).collect();
+    let counters: Vec<(&str, &str)> = bench::counters::SOURCES.iter().map(|s| (s.name, s.about)).collect();
+    let entries: [(&str, Vec<Entry>); 10] = [
+        ("What `tailback run` takes: each turns its parameters into a plan.", cards(SUITES.iter().map(|s| &s.card))),
+        (
+            "What ranks do. An experiment gives a kernel its role: measured (a canary) or in the background (a congestor).",
+            cards(KERNELS.iter().map(|k| &k.card)),
+        ),
+        ("What `--on` takes, beside a machine file.", machines()),
+        ("What `--format` takes.", own(&formats)),
+        ("`kind` in the section `[topology]` of a machine file.", cards(TOPOLOGIES.iter().map(|t| &t.card))),
+        ("`kind` in the section `[routing]` of a machine file.", cards(ROUTINGS.iter().map(|r| &r.card))),
+        (
+            "`kind` in the section `[control]` of a machine file: congestion control.",
+            cards(CONTROLS.iter().map(|c| &c.card)),
+        ),
+        (
+            "What `tailback contention --rules` takes: penalties of flows that share nodes.",
+            cards(RULES.iter().map(|r| &r.card)),
+        ),
+        ("What `tailback fit maxrate` fits.", cards(MODELS.iter().map(|m| &m.card))),
+        ("Where the counters around phases are read on a real machine.", own(&counters)),
+    ];
+    NAMES.into_iter().zip(entries).map(|(name, (about, entries))| List { name, about, entries }).collect()
+}
+
+fn machines() -> Vec<Entry> {
     let about = |text: &str| text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or_default().to_string();
     let simulated = sim::BUILTIN.iter().map(|(name, text)| (name.to_string(), format!("simulated: {}", about(text))));
     let real = [
         ("mpi", "real ranks under the launcher's MPI library"),
         ("local", "this process alone, on all its cores; for hpcc's single and star tests"),
     ];
-    real.into_iter().map(|(name, about)| (name.to_string(), about.to_string())).chain(simulated).collect()
-}
-
-fn formats() -> Rows {
-    FORMATS.iter().map(|f| (f.name.into(), f.about.into())).collect()
+    plain(real.into_iter().map(|(name, about)| (name.to_string(), about.to_string())).chain(simulated))
 }

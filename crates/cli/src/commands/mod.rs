@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod fit;
 pub mod generate;
 pub mod history;
+pub mod launch;
 pub mod list;
 pub mod machine;
 pub mod report;
