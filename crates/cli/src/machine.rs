@@ -94,7 +94,7 @@ impl Machine {
     pub fn nics(&self) -> Option<usize> {
         match self {
             Machine::Simulated { machine, .. } => Some(machine.config().nic.per_node),
-            Machine::Mpi(_) | Machine::Local => None,
+            Machine::Mpi { .. } | Machine::Local => None,
         }
     }
 

@@ -221,10 +221,11 @@ fn check(words: &[String], nodes: u32, per_node: &[PerNode]) -> anyhow::Result<&
 }
 
 fn plan(suite: &Suite, params: &Params, nodes: u32, count: u32) -> anyhow::Result<()> {
-    let ranks = nodes.checked_mul(count).ok_or_else(|| {
-        Fail::usage(format!("{nodes} nodes with {count} ranks each are more ranks than can be counted"))
-    })?;
-    let layout = Layout { nodes, ranks, min_ranks_per_node: count, max_ranks_per_node: count };
+    if nodes.checked_mul(count).is_none() {
+        let text = format!("{nodes} nodes with {count} ranks each are more ranks than can be counted");
+        return Err(Fail::usage(text));
+    }
+    let layout = Layout::even(nodes, count);
     let request = Request { params, layout, seed: 1, payload: Payload::Checked };
     (suite.plan)(&request).map(drop).map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))
 }

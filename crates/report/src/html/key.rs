@@ -26,10 +26,11 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
         page.table(&table(view, &impacts));
         if let Some((canary, (drain, ratio))) = impacts.iter().find_map(|(c, _)| Some((c, view.drain_ratio(c)?))) {
             page.say(&format!(
-                "One incast needs {} us to drain at {} GB/s into its root, as measured; the loaded 99 % of {} is {} times that. Impacts grow \
+                "One incast needs {} us to drain at {} GB/s into its root, as {}; the loaded 99 % of {} is {} times that. Impacts grow \
                  with the machine, this ratio does not: 0.4 to 7 is usual without congestion control, below 0.1 with one that works.",
                 digits(drain.seconds * 1e6),
                 digits(drain.ejection * 1e-9),
+                if drain.given { "given" } else { "measured" },
                 canary.name,
                 digits(ratio)
             ));
