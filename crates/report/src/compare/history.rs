@@ -89,7 +89,8 @@ pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
     found
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The middle value, or the mean of the two in the middle.
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);

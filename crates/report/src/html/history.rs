@@ -1,10 +1,10 @@
 //! A folder of runs as a page: for each group of runs that can be compared, how every figure of merit moved.
 
 use super::{Page, whole};
-use crate::compare::history::{Group, Last, Series, series};
+use crate::compare::history::{Group, Last, Series, median, series};
 use crate::grid::{Grid, exact};
 use crate::svg::frame::{Axis, Frame};
-use crate::svg::{Scale, Svg};
+use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
 
 /// So many pictures are about 200 kB of a page that must stay under 500 kB; the table has every figure.
@@ -25,8 +25,8 @@ pub fn page(groups: &[Group<'_>], filter: &str, left_out: &[String]) -> String {
         left_out.iter().for_each(|why| page.say(why));
     }
     let made = "Made by Tailback from the records in a folder; it can be made again with <code>tailback history --format html</code>.";
-    let heads =
-        format!("<p>{runs} runs in {} groups that can be compared: same suite, machine and size.</p>\n", groups.len());
+    let groups = if groups.len() == 1 { "one group".to_string() } else { format!("{} groups", groups.len()) };
+    let heads = format!("<p>{runs} runs in {groups}; those of a group have the same suite, machine and size.</p>\n");
     whole("History of runs", &heads, made, page)
 }
 
@@ -54,7 +54,7 @@ fn section(page: &mut Page, group: &Group<'_>, filter: &str) {
     let pictures = if group.runs.len() > 1 { all.iter().take(PICTURES).map(picture).collect() } else { Vec::new() };
     let more = if all.len() > PICTURES { " More figures than fit here are in the table." } else { "" };
     let caption = format!(
-        "Each figure of merit from the oldest to the newest run; the last one is filled. Grey is the median.{more}"
+        "Each figure of merit from the oldest to the newest run; the last one is filled. Grey is the median of those before it.{more}"
     );
     page.figure(&caption, pictures, &[summary(&all), values(group, &all)]);
 }
@@ -86,9 +86,9 @@ fn values(group: &Group<'_>, all: &[Series]) -> Grid {
 fn picture(s: &Series) -> Svg {
     let shown = &s.values[s.values.len().saturating_sub(NEWEST)..];
     let (low, high) = shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-    let mut sorted = shown.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (median, last) = (sorted[sorted.len() / 2], shown[shown.len() - 1]);
+    let last = shown[shown.len() - 1];
+    // The line that the last run is held against: what was usual before it.
+    let usual = median(&shown[..(shown.len() - 1).max(1)]);
     let verdict = s.verdict();
     let about = format!(
         "{} runs from {} to {} {}, last {}: {verdict}.",
@@ -102,7 +102,7 @@ fn picture(s: &Series) -> Svg {
     let y = Axis { scale: Scale::linear(low, high), label: s.unit, percent: false };
     let mut frame = Frame::new(&s.name, &about, HEIGHT, x, y);
     let (first, end) = frame.x.domain();
-    frame.line("ref", &[(first, median), (end, median)]);
+    frame.line("ref", &[(first, usual), (end, usual)]);
     let points: Vec<(f64, f64)> = shown.iter().enumerate().map(|(i, v)| (i as f64 + 1.0, *v)).collect();
     frame.line("s0", &points);
     for (i, &(run, value)) in points.iter().enumerate() {
@@ -113,7 +113,11 @@ fn picture(s: &Series) -> Svg {
         };
         frame.dot(class, (run, value), None, &format!("run {}: {} {}", i + 1, digits(value), s.unit));
     }
-    let anchor = crate::svg::Anchor::Start;
-    frame.svg.text("value", (8.0, 14.0), anchor, &format!("{}: {verdict}", s.name));
+    let mark = match s.last {
+        Last::Worse => "WORSE: ",
+        Last::Better => "better: ",
+        Last::Usual | Last::TooFew => "",
+    };
+    frame.svg.text("value", (8.0, 14.0), Anchor::Start, &format!("{mark}{}", s.name));
     frame.svg
 }
