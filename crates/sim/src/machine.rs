@@ -13,6 +13,7 @@ use crate::fabric::Fabric;
 use crate::lp::{Lp, Mail, Stop};
 use crate::meeting::{Meetings, Members};
 use crate::protocol::{Blocked, Doing};
+use crate::slab::NONE;
 use comm::{Comm, MachineError};
 use fiber::{Fibers, State};
 use spec::Time;
@@ -194,10 +195,11 @@ impl comm::Machine for Machine {
     }
 }
 
-/// A part on its thread: its state, and where its ranks' fibers begin.
+/// A part on its thread: its state, and its ranks' fibers. A fiber is made when its rank first runs, so that ranks which have
+/// nothing to do take turns on one stack.
 struct Post<'c, 'f> {
     cell: &'c RefCell<Lp<'f>>,
-    first_fiber: usize,
+    fibers: RefCell<Vec<u32>>,
 }
 
 impl<'a> Shared<'a> {
@@ -220,8 +222,10 @@ impl<'a> Shared<'a> {
         let result = fiber::scope(ranks, config.stack, |fibers| {
             let mut posts = Vec::new();
             for cell in &cells {
-                let first_fiber = self.populate(cell, fibers, ranks_of(self.fabric, cell));
-                posts.push(Post { cell, first_fiber });
+                let mut lp = cell.borrow_mut();
+                let ranks = lp.hosts.ranks.len() as u32;
+                (0..ranks).for_each(|local| lp.queue.push(0, Event::Resume(local)));
+                posts.push(Post { cell, fibers: RefCell::new(vec![NONE; ranks as usize]) });
             }
             let outcome = self.windows(thread, &posts, fibers);
             let overflowed = fibers.overflowed();
@@ -237,24 +241,25 @@ impl<'a> Shared<'a> {
         })?
     }
 
-    /// Makes the fibers of a part's ranks and lets each start at time zero.
-    fn populate<'c>(&'c self, cell: &'c RefCell<Lp<'a>>, fibers: &mut Fibers<'c>, ranks: Vec<u32>) -> usize {
-        let mut first = None;
-        for (local, world) in ranks.into_iter().enumerate() {
-            let fiber = fibers.spawn(move |suspender| {
-                let local = local as u32;
-                let place = Place { lp: cell, suspender, meetings: &self.meetings, world, local };
-                (self.body)(&SimComm::new(place, Arc::clone(&self.world), world));
-                cell.borrow_mut().hosts.ranks[local as usize].blocked = Blocked::Done;
-            });
-            first.get_or_insert(fiber);
-            cell.borrow_mut().queue.push(0, Event::Resume(local as u32));
+    /// The fiber of a part's rank, made if it has none yet.
+    fn fiber_of<'c>(&'c self, post: &Post<'c, 'a>, fibers: &mut Fibers<'c>, local: u32) -> usize {
+        let known = post.fibers.borrow()[local as usize];
+        if known != NONE {
+            return known as usize;
         }
-        first.unwrap_or(0)
+        let cell = post.cell;
+        let world = self.world_rank(&cell.borrow(), local);
+        let fiber = fibers.spawn(move |suspender| {
+            let place = Place { lp: cell, suspender, meetings: &self.meetings, world, local };
+            (self.body)(&SimComm::new(place, Arc::clone(&self.world), world));
+            cell.borrow_mut().hosts.ranks[local as usize].blocked = Blocked::Done;
+        });
+        post.fibers.borrow_mut()[local as usize] = fiber as u32;
+        fiber
     }
 
     /// Runs window after window until nothing is left to happen.
-    fn windows(&self, thread: usize, posts: &[Post<'_, 'a>], fibers: &mut Fibers<'_>) -> Result<(), String> {
+    fn windows<'c>(&'c self, thread: usize, posts: &[Post<'c, 'a>], fibers: &mut Fibers<'c>) -> Result<(), String> {
         let broken = |_| "another thread of the simulator panicked".to_string();
         let mut failed = false;
         loop {
@@ -298,12 +303,13 @@ impl<'a> Shared<'a> {
     }
 
     /// Serves a part's events before `limit`, letting its ranks run.
-    fn run_part(&self, post: &Post<'_, 'a>, limit: u64, fibers: &mut Fibers<'_>) {
+    fn run_part<'c>(&'c self, post: &Post<'c, 'a>, limit: u64, fibers: &mut Fibers<'c>) {
         let alone = self.fabric.parts.len() == 1;
         loop {
             let stop = post.cell.borrow_mut().serve(limit);
             let Stop::Resume(rank) = stop else { return };
-            let state = fibers.resume(post.first_fiber + rank as usize);
+            let fiber = self.fiber_of(post, fibers, rank);
+            let state = fibers.resume(fiber);
             let mut lp = post.cell.borrow_mut();
             match state {
                 State::Suspended | State::Done => {}
@@ -329,9 +335,9 @@ impl<'a> Shared<'a> {
     /// Notes the first of `overflowed`, the fibers that have run into their red zones, that is one of a part's ranks.
     fn note_overflow(&self, post: &Post<'_, 'a>, overflowed: &[usize]) {
         let mut lp = post.cell.borrow_mut();
-        let range = post.first_fiber..post.first_fiber + lp.hosts.ranks.len();
-        if let Some(fiber) = overflowed.iter().find(|f| range.contains(f)) {
-            let rank = self.world_rank(&lp, (fiber - post.first_fiber) as u32);
+        let bad = |&fiber: &u32| overflowed.contains(&(fiber as usize));
+        if let Some(local) = post.fibers.borrow().iter().position(bad) {
+            let rank = self.world_rank(&lp, local as u32);
             lp.failure = Some((0, overflow(rank, self.fabric.config.stack)));
         }
     }
@@ -345,11 +351,6 @@ impl<'a> Shared<'a> {
 fn world_rank(fabric: &Fabric, part: u16, local: u32) -> u32 {
     let per = fabric.config.ranks_per_node as u32;
     fabric.parts[usize::from(part)].nodes[(local / per) as usize] * per + local % per
-}
-
-fn ranks_of(fabric: &Fabric, cell: &RefCell<Lp<'_>>) -> Vec<u32> {
-    let lp = cell.borrow();
-    (0..lp.hosts.ranks.len() as u32).map(|local| world_rank(fabric, lp.id, local)).collect()
 }
 
 fn overflow(rank: u32, stack: usize) -> String {
