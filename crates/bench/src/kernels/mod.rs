@@ -3,12 +3,14 @@
 mod allreduce;
 mod alltoall;
 pub mod command;
+mod eager;
 mod flow;
 pub mod hpcc;
 mod incast;
 mod null;
 mod pair;
 mod pause;
+mod prtt;
 mod queue;
 mod ring;
 mod rma_ring;
@@ -34,7 +36,8 @@ pub const KERNELS: &[Kernel] = &[
     pair::STREAM,
     pair::DUPLEX,
     queue::QUEUE,
-    queue::LATE,
+    eager::LIMIT,
+    prtt::PRTT,
     flow::FLOW,
     flow::RATE,
     hpcc::hpl::HPL,

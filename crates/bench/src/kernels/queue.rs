@@ -1,12 +1,11 @@
-//! Many messages between two ranks, and a receiver that is late: what a library does when messages and receives do not meet
-//! at once.
+//! Many messages between two ranks: what it costs to find the receive that a message belongs to.
 
 use super::pair::{leads, partner};
 use crate::kernel::{Kernel, Pattern, Setup};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
 use record::{Metric, Verdict};
-use spec::{Card, Kind, Param, ReadParams, Time, Work};
+use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// Many receives posted in the order of the messages or against it.
 pub const QUEUE: Kernel = Kernel {
@@ -28,22 +27,6 @@ pub const QUEUE: Kernel = Kernel {
     metric: Metric::Latency,
     min_ranks: 2,
     start: start_queue,
-};
-
-/// Gropp's buflimit: does a send wait for its receiver?
-pub const LATE: Kernel = Kernel {
-    card: Card {
-        name: "late-receiver",
-        about: "A blocking send to a receiver that comes later by a delay; the sample is the time of the send",
-        source: "after Gropp's buflimit",
-        params: &[
-            Param { name: "size", about: "bytes of the message", kind: Kind::Size, default: "1KiB" },
-            Param { name: "delay", about: "how much later the receiver comes", kind: Kind::Time, default: "10ms" },
-        ],
-    },
-    metric: Metric::Latency,
-    min_ranks: 2,
-    start: start_late,
 };
 
 const MOST: usize = 30_000;
@@ -108,52 +91,5 @@ impl Pattern for Queue<'_> {
         let Some(sender) = partner(self.comm).filter(|_| leads(self.comm)) else { return nothing };
         let stamp = Stamp { sender, round: self.round, lane: 0 };
         (0..self.messages).map(|lane| self.into.check(lane, stamp)).reduce(Verdict::and).unwrap_or(nothing)
-    }
-}
-
-/// The lower rank of the pair sends at once, the other one comes late.
-struct Late<'c> {
-    comm: &'c dyn Comm,
-    delay: Time,
-    size: usize,
-    round: u64,
-    lane: Lanes,
-}
-
-fn start_late(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    let size = setup.params.size("size");
-    let lane = Lanes::new(setup.payload, 1, size);
-    Ok(Box::new(Late { comm: setup.comm, delay: setup.params.time("delay"), size, round: 0, lane }))
-}
-
-impl Pattern for Late<'_> {
-    fn arrange(&mut self, round: u64) {
-        self.round = round;
-        match leads(self.comm) {
-            true => self.lane.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 }),
-            false => self.lane.clear(),
-        }
-    }
-
-    fn step(&mut self) -> Option<Work> {
-        let peer = partner(self.comm)?;
-        if leads(self.comm) {
-            self.comm.exchange(&mut [Op::Send { to: peer, tag: FIRST, data: self.lane.data(0) }]);
-            return Some(Work::messages(1, self.size as u64));
-        }
-        self.comm.pause(self.delay);
-        // A word to itself makes sure that the delay has passed on a simulated machine, too, before the receive is posted.
-        let me = self.comm.rank();
-        self.comm.exchange(&mut [Op::recv(me, GO, &mut [0]), Op::send(me, GO, &[1])]);
-        let into = self.lane.buffers().next().expect("one lane");
-        self.comm.exchange(&mut [Op::Recv { from: peer, tag: FIRST, into }]);
-        None
-    }
-
-    fn verify(&mut self) -> Verdict {
-        match partner(self.comm) {
-            Some(sender) if !leads(self.comm) => self.lane.check(0, Stamp { sender, round: self.round, lane: 0 }),
-            _ => Verdict::Right { checked: 0 },
-        }
     }
 }

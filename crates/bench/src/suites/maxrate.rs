@@ -3,8 +3,14 @@
 //! One phase per class of pair, mode, size n and number of pairs k, in random order, so that slow drifts of the machine do not
 //! look like an effect of n or k. A phase's blocks are the trials. Phases are named `CLASS/MODE/n=N/k=K`.
 
+mod class;
+
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Layout, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
+use crate::layout::Seat;
+use class::Class;
+pub use class::Whereabouts;
+use comm::Comm;
+use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, parse_bytes};
 
 /// The suite.
@@ -22,7 +28,7 @@ pub const MAXRATE: Suite = Suite {
             },
             Param {
                 name: "pair",
-                about: "which nodes, several separated by commas: near (first two), far (first and last), inside (one node), or A-B",
+                about: "which ranks, several by commas: near (first two nodes), same-switch, same-group, far, inside (one node), same-socket, cross-socket, nodes A-B, or slots N/S-T/S-T",
                 kind: Kind::Text,
                 default: "near",
             },
@@ -54,11 +60,17 @@ pub const MAXRATE: Suite = Suite {
             Param { name: "time", about: "time limit of each point", kind: Kind::Time, default: "2s" },
             Param {
                 name: "probe",
-                about: "also the delayed receiver at every size: where sends begin to wait for their receiver",
+                about: "also the delayed receiver: the size from which on sends wait for their receiver, by doubling and bisection",
                 kind: Kind::Choice(&["no", "yes"]),
                 default: "no",
             },
             Param { name: "delay", about: "delay of that receiver", kind: Kind::Time, default: "10ms" },
+            Param {
+                name: "loggp",
+                about: "also parametrised round trips of one pair, for LogGP's L, o, g and G",
+                kind: Kind::Choice(&["no", "yes"]),
+                default: "no",
+            },
             Param {
                 name: "messages",
                 about: "also so many messages at once, e.g. `1,10,100,1000`: the search through the receive queue",
@@ -73,66 +85,15 @@ pub const MAXRATE: Suite = Suite {
 /// Mode on the command line, kernel in the plan.
 pub const MODES: [(&str, &str); 3] =
     [("pingpong", "pair-pingpong"), ("stream", "pair-stream"), ("duplex", "pair-duplex")];
-/// Votes of the delayed receiver at each size; odd.
-const VOTES: u64 = 3;
+/// netgauge's number of messages of a parametrised round trip.
+const PRTT_MESSAGES: u64 = 10;
+/// LogGP's line needs a few sizes, not all.
+const PRTT_SIZES: usize = 12;
 /// The batches of a record keep so many blocks apart.
 const MOST_TRIALS: u64 = record::batches::MOST as u64;
 
 fn wrong(param: &str, value: &str, reason: impl std::fmt::Display) -> SuiteError {
     SuiteError::Unknown(format!("maxrate: {param}={value}: {reason}"))
-}
-
-/// Which ranks make pairs: the places of pair i are entries 2i and 2i+1.
-struct Class {
-    name: String,
-    /// First and second node; equal for pairs inside a node.
-    nodes: (u32, u32),
-}
-
-impl Class {
-    fn read(text: &str, layout: Layout) -> Result<Class, SuiteError> {
-        let last = layout.nodes - 1;
-        let nodes = match text {
-            "near" => (0, 1),
-            "far" => (0, last),
-            "inside" => (0, 0),
-            other => {
-                let number = |t: &str| t.trim().parse::<u32>().ok();
-                let split = other.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)));
-                split.ok_or_else(|| wrong("pair", other, "write near, far, inside, or two node numbers like 0-5"))?
-            }
-        };
-        let named = !matches!(text, "near" | "far" | "inside");
-        if named && nodes.0 == nodes.1 {
-            return Err(wrong("pair", text, "two different nodes; `inside` is for pairs within a node"));
-        }
-        if nodes.0.max(nodes.1) > last || (text == "far" && last == 0) {
-            let say = format!(
-                "maxrate: pair={text} needs node {}, and there are {} nodes (on one host, ranks can count as nodes: --unit rank)",
-                nodes.0.max(nodes.1).max(1),
-                layout.nodes
-            );
-            return Err(SuiteError::TooSmall(say));
-        }
-        Ok(Class { name: text.into(), nodes })
-    }
-
-    fn inside(&self) -> bool {
-        self.nodes.0 == self.nodes.1
-    }
-
-    /// How many pairs there can be.
-    fn most(&self, layout: Layout) -> u32 {
-        if self.inside() { layout.min_ranks_per_node / 2 } else { layout.min_ranks_per_node }
-    }
-
-    fn members(&self, pairs: u32) -> Members {
-        let pair = |i: u32| match self.inside() {
-            true => [(self.nodes.0, 2 * i), (self.nodes.0, 2 * i + 1)],
-            false => [(self.nodes.0, i), (self.nodes.1, i)],
-        };
-        Members::Places((0..pairs).flat_map(pair).map(|(node, slot)| Place { node, slot }).collect())
-    }
 }
 
 /// Reads `1,2,4-8`.
@@ -253,10 +214,10 @@ fn point(params: &Params, class: &Class, (mode, kernel): (&str, &str), n: u64, p
     Phase { name, jobs: vec![job(mode, kernel, own, class.members(pairs), stop)] }
 }
 
-/// The delayed receiver and the message-count sweep, with one pair.
+/// The delayed receiver, the parametrised round trips and the message-count sweep, with one pair.
 fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, SuiteError> {
-    let stop = |blocks: u64| Stop {
-        warmup: 0,
+    let stop = |warmup: u32, blocks: u64| Stop {
+        warmup,
         steps: 1,
         arrangements: 1,
         blocks,
@@ -266,29 +227,47 @@ fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, S
         pulse: None,
     };
     let mut phases = Vec::new();
+    let mut phase =
+        |name: String, job: Job| phases.push(Phase { name: format!("{}/{name}", class.name), jobs: vec![job] });
+    let trials = params.count("trials");
     if params.word("probe") == "yes" {
-        for &n in sizes {
-            for (name, delay) in [("prompt", "0s"), ("late", params.word("delay"))] {
-                let own = given(&[("size", n.to_string()), ("delay", delay.to_string())]);
-                let jobs = vec![job(name, "late-receiver", own, class.members(1), stop(VOTES))];
-                phases.push(Phase { name: format!("{}/probe/n={n}/{name}", class.name), jobs });
+        let (first, most) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
+        let range = [("first", first.to_string()), ("most", most.to_string())];
+        let own = given(&[range[0].clone(), range[1].clone(), ("delay", params.word("delay").into())]);
+        phase("probe".into(), job("probe", "eager-limit", own, class.members(1), stop(0, 1)));
+    }
+    if params.word("loggp") == "yes" {
+        for &n in sizes.iter().step_by(sizes.len().div_ceil(PRTT_SIZES).max(1)) {
+            for (name, messages, pause) in
+                [("one", 1, "none"), ("many", PRTT_MESSAGES, "none"), ("spaced", PRTT_MESSAGES, "trip")]
+            {
+                let own =
+                    given(&[("size", n.to_string()), ("messages", messages.to_string()), ("pause", pause.into())]);
+                phase(format!("loggp/n={n}/{name}"), job(name, "pair-prtt", own, class.members(1), stop(2, trials)));
             }
         }
     }
     for m in ranges("messages", params.word("messages"), 30_000)? {
         for order in ["same", "reverse"] {
             let own = given(&[("messages", m.to_string()), ("order", order.into())]);
-            let jobs = vec![job("queue", "pair-queue", own, class.members(1), stop(params.count("trials")))];
-            phases.push(Phase { name: format!("{}/queue/m={m}/{order}", class.name), jobs });
+            phase(format!("queue/m={m}/{order}"), job("queue", "pair-queue", own, class.members(1), stop(0, trials)));
         }
     }
     Ok(phases)
 }
 
+/// Asks the machine about the classes that only it knows; on other suites' parameters it does nothing. Collective.
+pub fn settle(world: &dyn Comm, seat: &Seat, here: Whereabouts, params: &mut Params) -> Result<(), SuiteError> {
+    if let Some(pair) = params.get_mut("pair") {
+        *pair = class::settle(world, seat, here, pair)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Payload;
+    use record::{Layout, Payload};
 
     fn make(layout: (u32, u32), options: &[(&str, &str)]) -> Result<Plan, SuiteError> {
         let options: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -313,25 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_of_two_nodes_or_of_one() {
-        let places = |layout, options: &[(&str, &str)]| {
-            let plan = make(layout, options).unwrap();
-            let Members::Places(places) = plan.phases[0].jobs[0].members.clone() else { panic!("places") };
-            places.iter().map(|p| (p.node, p.slot)).collect::<Vec<_>>()
-        };
-        let one = [("sizes", "8"), ("pairs", "2")];
-        let with = |pair: &'static str| [one[0], one[1], ("pair", pair)];
-        assert_eq!(places((5, 4), &with("near")), [(0, 0), (1, 0), (0, 1), (1, 1)]);
-        assert_eq!(places((5, 4), &with("far")), [(0, 0), (4, 0), (0, 1), (4, 1)]);
-        assert_eq!(places((5, 4), &with("3-2")), [(3, 0), (2, 0), (3, 1), (2, 1)]);
-        assert_eq!(places((5, 4), &with("inside")), [(0, 0), (0, 1), (0, 2), (0, 3)]);
-    }
-
-    #[test]
     fn extras_have_phases_of_their_own() {
-        let plan = make((2, 1), &[("sizes", "8,16"), ("probe", "yes"), ("messages", "1,10")]).unwrap();
+        let plan =
+            make((2, 1), &[("sizes", "8,16"), ("probe", "yes"), ("loggp", "yes"), ("messages", "1,10")]).unwrap();
         let count = |word: &str| plan.phases.iter().filter(|p| p.name.contains(word)).count();
-        assert_eq!((count("pingpong"), count("/late"), count("/prompt"), count("queue")), (2, 2, 2, 4));
+        assert_eq!((count("pingpong"), count("/probe"), count("/loggp"), count("queue")), (2, 1, 6, 4));
     }
 
     #[test]
@@ -342,7 +307,6 @@ mod tests {
         assert!(text((2, 2), &[("pair", "0-9")]).contains("needs node 9"));
         assert!(text((1, 2), &[]).contains("needs node 1"));
         assert!(text((2, 1), &[("pair", "inside")]).contains("2 ranks"));
-        assert!(text((2, 2), &[("pair", "1-1")]).contains("different"));
         assert!(text((2, 2), &[("sizes", "0")]).contains("at least 1 byte"));
         assert!(text((2, 2), &[("sizes", "x")]).contains('x'));
         assert!(text((2, 2), &[("from", "9"), ("to", "8")]).contains("from=9"));

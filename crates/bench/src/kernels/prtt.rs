@@ -1,0 +1,130 @@
+//! Parametrised round trips PRTT(n, d, s), from which LogGP's parameters follow (Hoefler et al., IPDPS 2007; netgauge's pattern).
+//!
+//! The leader of a pair sends n messages of s bytes one after the other and computes for d between them; its partner answers the
+//! last one. The sample is the time from the first message to the answer.
+
+use super::pair::{leads, partner};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::payload::{Lanes, Stamp};
+use comm::{Comm, Op, Refusal, Tag};
+use record::{Metric, Verdict};
+use spec::{Card, Kind, Param, ReadParams, Time, Work};
+
+/// The round trip with its three parameters.
+pub const PRTT: Kernel = Kernel {
+    card: Card {
+        name: "pair-prtt",
+        about: "Messages one after the other with pauses between them, one answer; the sample is from the first to the answer",
+        source: "Hoefler et al. (IPDPS 2007), netgauge",
+        params: &[
+            Param { name: "size", about: "bytes of each message and of the answer", kind: Kind::Size, default: "8" },
+            Param { name: "messages", about: "how many before the answer", kind: Kind::Count, default: "10" },
+            Param {
+                name: "pause",
+                about: "between messages: `none`, or `trip`, longer than a round trip of one message",
+                kind: Kind::Choice(&["none", "trip"]),
+                default: "none",
+            },
+        ],
+    },
+    metric: Metric::Latency,
+    min_ranks: 2,
+    start,
+};
+
+const DATA: Tag = 41;
+const ANSWER: Tag = 42;
+/// The pause is so many times the slowest of some trips: shorter than a trip it would hide a part of the overhead.
+const LONGER: f64 = 1.5;
+const TRIPS: u32 = 5;
+
+struct Prtt<'c> {
+    comm: &'c dyn Comm,
+    messages: usize,
+    size: usize,
+    spaced: bool,
+    /// Known to the leader alone, from the first arrangement on: only it pauses.
+    pause: Option<Time>,
+    round: u64,
+    out: Lanes,
+    into: Lanes,
+}
+
+fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let size = setup.params.size("size");
+    Ok(Box::new(Prtt {
+        comm: setup.comm,
+        size,
+        messages: setup.params.count("messages").clamp(1, 1 << 20) as usize,
+        spaced: setup.params.word("pause") == "trip",
+        pause: None,
+        round: 0,
+        out: Lanes::new(setup.payload, 1, size),
+        into: Lanes::new(setup.payload, 1, size),
+    }))
+}
+
+impl Prtt<'_> {
+    fn send(&self, to: usize, tag: Tag) {
+        self.comm.exchange(&mut [Op::Send { to, tag, data: self.out.data(0) }]);
+    }
+
+    fn receive(&mut self, from: usize, tag: Tag) {
+        let into = self.into.buffers().next().expect("one lane");
+        self.comm.exchange(&mut [Op::Recv { from, tag, into }]);
+    }
+
+    /// One PRTT. The n messages before the answer are n - 1 pauses.
+    fn trip(&mut self, peer: usize, messages: usize, pause: Option<Time>) {
+        if !leads(self.comm) {
+            (0..messages).for_each(|_| self.receive(peer, DATA));
+            self.send(peer, ANSWER);
+            return;
+        }
+        for i in 0..messages {
+            self.send(peer, DATA);
+            if let Some(time) = pause.filter(|_| i + 1 < messages) {
+                self.comm.pause(time);
+            }
+        }
+        self.receive(peer, ANSWER);
+    }
+
+    /// How long a single message and its answer take at most, measured once.
+    fn learn_pause(&mut self, peer: usize) {
+        let mut longest = 0.0f64;
+        for _ in 0..TRIPS {
+            let begin = self.comm.now();
+            self.trip(peer, 1, None);
+            longest = longest.max(self.comm.now().since(begin).secs());
+        }
+        self.pause = Some(Time::from_secs(LONGER * longest));
+    }
+}
+
+impl Pattern for Prtt<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
+        if let Some(peer) = partner(self.comm).filter(|_| self.spaced && self.pause.is_none()) {
+            self.learn_pause(peer);
+        }
+        self.into.clear();
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let peer = partner(self.comm)?;
+        self.trip(peer, self.messages, self.pause.filter(|_| self.spaced));
+        leads(self.comm).then(|| Work::messages(1, (self.messages * self.size) as u64))
+    }
+
+    fn verify(&mut self) -> Verdict {
+        let Some(sender) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
+    }
+
+    fn results(&mut self) -> Vec<Outcome> {
+        let pause = self.pause.filter(|_| self.spaced && leads(self.comm));
+        pause.map(|p| Outcome::new("pause_s", p.secs(), Merge::First)).into_iter().collect()
+    }
+}

@@ -1,0 +1,264 @@
+//! Which ranks make pairs: by name, by distance, by socket, or as the user says.
+//!
+//! `near`, `far` and `inside` need nothing but the layout. `same-switch`, `same-group`, `same-socket` and `cross-socket` need facts that
+//! only the machine knows; [`settle`] turns them into explicit classes, `NAME=A-B` or `NAME=NODE/S-T/S-T`, before the plan is made, so
+//! that the plan stays a pure function of its parameters and the record shows which ranks were meant.
+
+use super::super::SuiteError;
+use crate::layout::Seat;
+use comm::{Comm, Reduce, Vector, agree};
+use record::{Layout, Members, Place};
+
+/// What one rank knows of where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Whereabouts {
+    /// How far its node is from node 0, in any unit that grows with the number of switches between; 0 on node 0.
+    pub distance: Option<f64>,
+    /// The socket it is bound to.
+    pub socket: Option<u32>,
+}
+
+/// Names that [`settle`] looks up.
+pub const LOOKED_UP: [&str; 4] = ["same-switch", "same-group", "same-socket", "cross-socket"];
+
+/// A class of pairs: pair i is entries 2i and 2i+1 of its members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Its name in phases.
+    pub name: String,
+    pairs: Pairs,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Pairs {
+    /// Slot i of one node with slot i of the other.
+    Nodes(u32, u32),
+    /// Slots 2i and 2i+1 of a node.
+    Inside(u32),
+    /// These slots of a node.
+    Slots(u32, Vec<(u32, u32)>),
+}
+
+fn wrong(value: &str, reason: impl std::fmt::Display) -> SuiteError {
+    SuiteError::Unknown(format!("maxrate: pair={value}: {reason}"))
+}
+
+fn two(text: &str) -> Option<(u32, u32)> {
+    let (a, b) = text.split_once('-')?;
+    Some((a.trim().parse().ok()?, b.trim().parse().ok()?))
+}
+
+impl Class {
+    /// Reads one word of the parameter `pair`.
+    pub fn read(text: &str, layout: Layout) -> Result<Class, SuiteError> {
+        let last = layout.nodes - 1;
+        let (name, pairs) = match text {
+            "near" => (text, Pairs::Nodes(0, 1)),
+            "far" => (text, Pairs::Nodes(0, last.max(1))),
+            "inside" => (text, Pairs::Inside(0)),
+            known if LOOKED_UP.contains(&known) => {
+                return Err(wrong(text, "this machine was not asked where its ranks are"));
+            }
+            _ => {
+                let (name, rest) = text.split_once('=').unwrap_or((text, text));
+                (name, explicit(text, rest, layout)?)
+            }
+        };
+        if name.is_empty() || name.contains(['/', '#']) {
+            return Err(wrong(text, "a class has a name without `/` and `#`"));
+        }
+        let most = match &pairs {
+            Pairs::Nodes(a, b) => *a.max(b),
+            Pairs::Inside(n) | Pairs::Slots(n, _) => *n,
+        };
+        if most > last {
+            return Err(SuiteError::TooSmall(format!(
+                "maxrate: pair={text} needs node {most}, and there are {} nodes (on one host, ranks can count as nodes: --unit rank)",
+                layout.nodes
+            )));
+        }
+        Ok(Class { name: name.into(), pairs })
+    }
+
+    /// How many pairs there can be.
+    pub fn most(&self, layout: Layout) -> u32 {
+        match &self.pairs {
+            Pairs::Nodes(..) => layout.min_ranks_per_node,
+            Pairs::Inside(_) => layout.min_ranks_per_node / 2,
+            Pairs::Slots(_, list) => list.len() as u32,
+        }
+    }
+
+    /// The ranks of so many pairs.
+    pub fn members(&self, pairs: u32) -> Members {
+        let pair = |i: u32| match &self.pairs {
+            Pairs::Nodes(a, b) => [(*a, i), (*b, i)],
+            Pairs::Inside(node) => [(*node, 2 * i), (*node, 2 * i + 1)],
+            Pairs::Slots(node, list) => {
+                let (s, t) = list[i as usize];
+                [(*node, s), (*node, t)]
+            }
+        };
+        Members::Places((0..pairs).flat_map(pair).map(|(node, slot)| Place { node, slot }).collect())
+    }
+}
+
+/// `A-B` or `NODE/S-T/S-T`.
+fn explicit(text: &str, rest: &str, layout: Layout) -> Result<Pairs, SuiteError> {
+    let how = || {
+        let names = LOOKED_UP.join(", ");
+        wrong(text, format!("write near, far, inside, {names}, two nodes like 0-5, or slots of a node like 0/0-1/2-3"))
+    };
+    let Some((node, slots)) = rest.split_once('/') else {
+        let (a, b) = two(rest).ok_or_else(how)?;
+        return if a == b {
+            Err(wrong(text, "two different nodes; `inside` is for pairs within a node"))
+        } else {
+            Ok(Pairs::Nodes(a, b))
+        };
+    };
+    let node = node.trim().parse().map_err(|_| how())?;
+    let list: Vec<(u32, u32)> = slots.split('/').map(two).collect::<Option<_>>().ok_or_else(how)?;
+    let mut used: Vec<u32> = list.iter().flat_map(|&(s, t)| [s, t]).collect();
+    used.sort_unstable();
+    if used.windows(2).any(|w| w[0] == w[1]) || used.last().is_some_and(|s| *s >= layout.min_ranks_per_node) {
+        let most = layout.min_ranks_per_node;
+        return Err(wrong(text, format!("every slot once, below the {most} ranks that each node has")));
+    }
+    Ok(Pairs::Slots(node, list))
+}
+
+/// Replaces names that the machine must be asked about by explicit classes. Collective, and the same on every rank.
+pub fn settle(world: &dyn Comm, seat: &Seat, here: Whereabouts, text: &str) -> Result<String, SuiteError> {
+    let words: Vec<&str> = text.split(',').map(str::trim).filter(|w| !w.is_empty()).collect();
+    let mut settled = Vec::new();
+    for word in &words {
+        settled.push(match *word {
+            "same-switch" | "same-group" => by_distance(world, seat, here, word)?,
+            "far" => by_distance(world, seat, here, word).unwrap_or_else(|_| "far".into()),
+            "same-socket" | "cross-socket" => by_socket(world, seat, here, word)?,
+            other => other.to_string(),
+        });
+    }
+    Ok(settled.join(","))
+}
+
+/// Distances from node 0 that differ by less than this share are equal.
+const EQUAL: f64 = 1.02;
+
+/// The first node of the smallest distance from node 0, of the next larger one, or of the largest.
+fn by_distance(world: &dyn Comm, seat: &Seat, here: Whereabouts, word: &str) -> Result<String, SuiteError> {
+    let unknown = agree(world, f64::from(here.distance.is_none()), Reduce::Max) > 0.0;
+    if unknown {
+        let say = "this machine does not say how far its nodes are from each other (Slurm's topology plugin does); name two nodes like 0-5";
+        return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
+    }
+    let distance = here.distance.filter(|_| seat.node != 0);
+    let least = |above: f64| agree(world, distance.filter(|d| *d > above).unwrap_or(f64::INFINITY), Reduce::Min);
+    let near = least(0.0);
+    let far = agree(world, distance.unwrap_or(0.0), Reduce::Max);
+    let next = least(near * EQUAL);
+    let wanted = match word {
+        "same-switch" => Some(near).filter(|d| d.is_finite()),
+        "same-group" => Some(next).filter(|d| *d * EQUAL < far),
+        _ => Some(far).filter(|d| *d > 0.0),
+    };
+    let Some(wanted) = wanted else {
+        let say =
+            "the nodes of this job lie at fewer than three distances, so no group lies between a switch and the whole";
+        return Err(SuiteError::TooSmall(format!("maxrate: pair={word}: {say}")));
+    };
+    let mine = distance.is_some_and(|d| d <= wanted * EQUAL && d * EQUAL >= wanted);
+    let node = agree(world, if mine { f64::from(seat.node) } else { f64::INFINITY }, Reduce::Min);
+    Ok(format!("{word}=0-{node}"))
+}
+
+/// Pairs of node 0 within one socket, or across two, in the order of slots.
+fn by_socket(world: &dyn Comm, seat: &Seat, here: Whereabouts, word: &str) -> Result<String, SuiteError> {
+    let slots = seat.layout.max_ranks_per_node as usize;
+    // 0: not there; 1: not bound to one socket; 2 + s: on socket s.
+    let mut sockets = vec![0.0; slots];
+    if seat.node == 0 {
+        sockets[seat.slot as usize] = here.socket.map_or(1.0, |s| 2.0 + f64::from(s));
+    }
+    world.allreduce(Vector::Values(&mut sockets), Reduce::Max);
+    sockets.truncate(seat.layout.min_ranks_per_node as usize);
+    if sockets.contains(&1.0) {
+        let say = "ranks are not bound to a socket; bind them (mpirun --bind-to core, srun --cpu-bind=cores)";
+        return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
+    }
+    let pairs = pairs_of(&sockets, word == "same-socket");
+    if pairs.is_empty() {
+        let say = if word == "same-socket" {
+            "no socket of node 0 has two ranks"
+        } else {
+            "all ranks of node 0 are on one socket"
+        };
+        return Err(SuiteError::TooSmall(format!("maxrate: pair={word}: {say}")));
+    }
+    let list: Vec<String> = pairs.iter().map(|(s, t)| format!("{s}-{t}")).collect();
+    Ok(format!("{word}=0/{}", list.join("/")))
+}
+
+/// Slots in pairs: the next free ones of one socket, or the next free one of another socket.
+fn pairs_of(sockets: &[f64], same: bool) -> Vec<(usize, usize)> {
+    let mut free = vec![true; sockets.len()];
+    let mut pairs = Vec::new();
+    for s in 0..sockets.len() {
+        let other = (s + 1..sockets.len()).find(|&t| free[t] && (sockets[t] == sockets[s]) == same);
+        if let (true, Some(t)) = (free[s], other) {
+            (free[s], free[t]) = (false, false);
+            pairs.push((s, t));
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout = Layout { nodes: 5, ranks: 20, min_ranks_per_node: 4, max_ranks_per_node: 4 };
+
+    #[test]
+    fn words_become_places() {
+        let places = |text: &str| {
+            let Members::Places(places) = Class::read(text, LAYOUT).unwrap().members(2) else { panic!("places") };
+            places.iter().map(|p| (p.node, p.slot)).collect::<Vec<_>>()
+        };
+        assert_eq!(places("near"), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+        assert_eq!(places("far"), [(0, 0), (4, 0), (0, 1), (4, 1)]);
+        assert_eq!(places("3-2"), [(3, 0), (2, 0), (3, 1), (2, 1)]);
+        assert_eq!(places("inside"), [(0, 0), (0, 1), (0, 2), (0, 3)]);
+        assert_eq!(places("same-socket=0/0-2/1-3"), [(0, 0), (0, 2), (0, 1), (0, 3)]);
+        assert_eq!(Class::read("same-switch=0-3", LAYOUT).unwrap().name, "same-switch");
+        assert_eq!(Class::read("x=0/0-2/1-3", LAYOUT).unwrap().most(LAYOUT), 2);
+    }
+
+    #[test]
+    fn bad_words_are_named() {
+        for (text, says) in [
+            ("1-1", "two different nodes"),
+            ("0-9", "needs node 9"),
+            ("=0-1", "a name"),
+            ("x=0/0-1/1-2", "every slot once"),
+            ("x=0/0-4", "every slot once"),
+            ("x=7/0-1", "needs node 7"),
+            ("same-socket", "was not asked"),
+            ("same", "write near"),
+        ] {
+            let e = Class::read(text, LAYOUT).unwrap_err().to_string();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+    }
+
+    #[test]
+    fn slots_pair_up_within_sockets_and_across() {
+        // Block and round-robin placement, and a socket with one rank more than the other.
+        assert_eq!(pairs_of(&[2.0, 2.0, 3.0, 3.0], true), [(0, 1), (2, 3)]);
+        assert_eq!(pairs_of(&[2.0, 2.0, 3.0, 3.0], false), [(0, 2), (1, 3)]);
+        assert_eq!(pairs_of(&[2.0, 3.0, 2.0, 3.0], true), [(0, 2), (1, 3)]);
+        assert_eq!(pairs_of(&[2.0, 2.0, 2.0, 3.0], false), [(0, 3)]);
+        assert!(pairs_of(&[2.0, 2.0], false).is_empty() && pairs_of(&[], true).is_empty());
+    }
+}
