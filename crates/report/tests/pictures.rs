@@ -5,8 +5,10 @@ mod common;
 use common::golden;
 use tailback_report::svg::density::log_density;
 use tailback_report::svg::frame::{Axis, Frame};
+use tailback_report::svg::graph::{Arrow, graph};
 use tailback_report::svg::heat::{Heat, heat};
 use tailback_report::svg::kiviat::{Polygon, kiviat};
+use tailback_report::svg::map::{Map, map};
 use tailback_report::svg::rows::{Rows, Words};
 use tailback_report::svg::{STYLE, Scale, Svg};
 
@@ -58,4 +60,29 @@ fn kiviats() {
         Polygon { class: "ref", name: "published", shares: &[0.6, 1.0, 1.0, 1.0, 0.1] },
     ];
     check("kiviat", kiviat("Kiviat", "Two systems on five axes.", &axes, &polygons));
+}
+
+#[test]
+fn maps_of_errors() {
+    let names = |list: &[u32]| list.iter().map(u32::to_string).collect::<Vec<_>>();
+    let (rows, columns) = (names(&[64, 128, 256, 512]), names(&[1, 2, 4]));
+    let cells = [0.0, 0.03, 0.3, 2.0].map(|e| vec![Some(e), Some(-e), None]).to_vec();
+    check(
+        "map",
+        map("m3", "Four sizes.", ("down: bytes", "pairs k"), &Map { rows: &rows, columns: &columns, cells: &cells }),
+    );
+}
+
+#[test]
+fn graphs_of_flows() {
+    let nodes = ["1", "2", "11", "12"].map(String::from);
+    let arrow = |from, to, label, class| Arrow { from, to, label, class };
+    let arrows = [
+        arrow(0, 2, "a 2.50", "s1"),
+        arrow(0, 3, "b 2.50", "s1"),
+        arrow(1, 2, "c 1.00", "s0"),
+        arrow(1, 2, "d 2.00", "s1"),
+        arrow(3, 1, "e 1.00", "s0"),
+    ];
+    check("graph", graph("fig", "Four nodes.", &nodes, &arrows));
 }

@@ -91,12 +91,39 @@ impl Svg {
         );
     }
 
+    /// Many rectangles of one size and class as one element: maps and clouds of thousands stay small.
+    pub fn cells(&mut self, class: &str, corners: &[(f64, f64)], (width, height): (f64, f64), opacity: f64) {
+        let [w, h] = [width, height].map(coordinate);
+        let mut d = String::new();
+        for &(x, y) in corners {
+            let _ = write!(d, "M{} {}h{w}v{h}h-{w}z", coordinate(x), coordinate(y));
+        }
+        if !d.is_empty() {
+            let _ = writeln!(self.body, r#"<path class="{class}" d="{d}" opacity="{opacity:.2}"/>"#);
+        }
+    }
+
+    /// A circle.
+    pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let [x, y, r] = [x, y, radius].map(coordinate);
+        let _ = writeln!(self.body, r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#);
+    }
+
     /// A dot that tells its value when pointed at.
-    pub fn dot(&mut self, class: &str, (x, y): (f64, f64), tip: &str) {
-        let [x, y] = [x, y].map(coordinate);
+    pub fn dot(&mut self, class: &str, at: (f64, f64), tip: &str) {
+        self.round(class, at, 3.5, tip);
+    }
+
+    /// A smaller one, where many stand along a line.
+    pub fn speck(&mut self, class: &str, at: (f64, f64), tip: &str) {
+        self.round(class, at, 2.0, tip);
+    }
+
+    fn round(&mut self, class: &str, (x, y): (f64, f64), radius: f64, tip: &str) {
+        let [x, y, r] = [x, y, radius].map(coordinate);
         let _ = writeln!(
             self.body,
-            r#"<circle class="dot {class}" cx="{x}" cy="{y}" r="3.5"><title>{}</title></circle>"#,
+            r#"<circle class="dot {class}" cx="{x}" cy="{y}" r="{r}"><title>{}</title></circle>"#,
             escape(tip)
         );
     }

@@ -99,6 +99,17 @@ impl Frame {
         self.svg.dot(class, (self.x.at(x), self.y.at(y)), tip);
     }
 
+    /// A cloud of values without names: small squares, those at one place drawn once.
+    pub fn specks(&mut self, class: &str, points: &[(f64, f64)]) {
+        const SIDE: f64 = 3.0;
+        let corner = |&(x, y): &(f64, f64)| (self.x.at(x) - SIDE / 2.0, self.y.at(y) - SIDE / 2.0);
+        let mut corners: Vec<(f64, f64)> = points.iter().map(corner).collect();
+        let tenth = |x: f64| (x * 10.0).round() as i64;
+        corners.sort_by_key(|c| (tenth(c.0), tenth(c.1)));
+        corners.dedup_by_key(|c| (tenth(c.0), tenth(c.1)));
+        self.svg.cells(&format!("area {class}"), &corners, (SIDE, SIDE), 0.8);
+    }
+
     /// A dashed upright line at a value of the horizontal axis, named at its top.
     pub fn rule(&mut self, class: &str, x: f64, name: &str, row: usize) {
         let (at, (low, high)) = (self.x.at(x), self.y.domain());

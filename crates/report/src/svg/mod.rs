@@ -7,8 +7,10 @@
 pub mod density;
 mod draw;
 pub mod frame;
+pub mod graph;
 pub mod heat;
 pub mod kiviat;
+pub mod map;
 pub mod rows;
 pub mod scale;
 
