@@ -11,6 +11,7 @@ mod parts;
 mod progress;
 mod signals;
 mod slurm;
+mod whereabouts;
 
 use exit::Exit;
 use std::process::ExitCode;

@@ -63,7 +63,7 @@ fn others_measurements_are_fitted_and_bad_ones_refused_by_line() {
     }
     fs::write(dir.join("good.txt"), &table).unwrap();
     let shown = good(&dir, &["fit", "maxrate", "good.txt"]);
-    assert!(shown.contains("rate_core 3.6") || shown.contains("rate_core 3.59"), "{shown}");
+    assert!(shown.lines().any(|l| l.contains(" m3 ") && (l.contains("3.60 [") || l.contains("3.59 ["))), "{shown}");
     fs::write(dir.join("nan.txt"), table.clone() + "131072\tnan\t1\t1\t1\n").unwrap();
     fs::write(dir.join("short.txt"), table.clone() + "131072\t1\n").unwrap();
     fs::write(dir.join("empty.txt"), "").unwrap();
@@ -141,6 +141,85 @@ fn graphs_are_measured_inverted_and_scored_on_the_simulated_network() {
     let derived = run("derive", &["g4", "--out", "d"]);
     assert!(derived.contains("penalty") && derived.contains("measured:"), "{derived}");
     let scored = run("validate", &["--graphs", "6", "--edges", "2..4", "--out", "v"]);
-    assert!(scored.contains("Best for this network"), "{scored}");
+    for word in
+        ["Best for this network", "Vienne's constants", "learned table knows", "vienne-calibrated", "worst flow"]
+    {
+        assert!(scored.contains(word), "{word} is missing in {scored}");
+    }
     assert_eq!(good(&dir, &["contention", "validate", "v/run.json"]), scored);
+    let learned = good(&dir, &["contention", "predict", "g1", "--rules", "learned", "--learned", "v", "--explain"]);
+    assert!(learned.contains("measured") && learned.contains("2.9"), "{learned}");
+    let page = good(&dir, &["report", "v", "--format", "html"]);
+    for word in ["Contention graphs", "Figure 3", "Figure 5", "diagonal", "class=\"node\"", "Save as CSV"] {
+        assert!(page.contains(word), "{word} is missing");
+    }
+}
+
+#[test]
+fn rates_of_max_rate_become_capacities_of_graphs() {
+    let dir = folder("models-join");
+    let nics = format!("{MACHINE}per_node = 2\n");
+    fs::write(dir.join("nics.toml"), nics).unwrap();
+    let rates = ["--modes", "stream", "--pairs", "1,2,4", "--from", "64KiB", "--per-octave", "1", "--loops", "64"];
+    good(
+        &dir,
+        &[&["run", "maxrate", "--on", "nics.toml", "--payload", "lengths", "--quiet", "--out", "r"][..], &rates]
+            .concat(),
+    );
+    // Two flows out of a node with two NICs do not slow each other; four do.
+    let ends = |graph: &str| {
+        let json = good(&dir, &["contention", "predict", graph, "--capacities", "r", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json[0]["solution"]["end_s"][0].as_f64().unwrap()
+    };
+    fs::write(dir.join("one"), "a -> b\n").unwrap();
+    fs::write(dir.join("two"), "a -> b\na -> c\n").unwrap();
+    fs::write(dir.join("four"), "a -> b\na -> c\na -> d\na -> e\n").unwrap();
+    let [one, two, four] = ["one", "two", "four"].map(ends);
+    assert!((two / one - 1.0).abs() < 0.03 && (four / one - 2.0).abs() < 0.06, "{one} {two} {four}");
+    let quick = ["--size", "1MiB", "--repeats", "1", "--quiet", "--learn", "0", "--graphs", "3", "--edges", "2"];
+    let campaign =
+        good(&dir, &[&["contention", "validate", "--capacities", "measure", "--out", "v"][..], &quick].concat());
+    assert!(campaign.contains("Capacities of max-rate"), "{campaign}");
+    let out = tailback(&dir, &["contention", "predict", "g1", "--capacities", "v/none"]);
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn everything_that_max_rate_measures_is_reported_in_every_format() {
+    let dir = folder("models-report");
+    fs::write(dir.join("nic.toml"), MACHINE).unwrap();
+    let what = [
+        "--from",
+        "1KiB",
+        "--to",
+        "64KiB",
+        "--per-octave",
+        "2",
+        "--probe",
+        "yes",
+        "--loggp",
+        "yes",
+        "--messages",
+        "1,10,100",
+    ];
+    let text = good(&dir, &[&["run", "maxrate", "--on", "nic.toml", "--quiet", "--out", "r"][..], &what].concat());
+    let words =
+        ["Aggregate rate", "Table 2", "Error of chosen models", "Delayed receiver: sends of", "LogGP", "Many messages"];
+    for word in words.iter().chain(&["FOM maxrate.near.pingpong.rate_node", "FOM maxrate.near.eager_limit"]) {
+        assert!(text.contains(word), "{word} is missing in {text}");
+    }
+    let markdown = good(&dir, &["report", "r", "--format", "markdown"]);
+    let page = good(&dir, &["report", "r", "--format", "html"]);
+    for word in words {
+        assert!(markdown.contains(word) && page.contains(word), "{word} is missing");
+    }
+    assert!(page.matches("<svg").count() >= 8 && page.len() < 500_000, "{} bytes", page.len());
+    let far =
+        tailback(&dir, &["run", "maxrate", "--on", "nic.toml", "--quiet", "--out", "x", "--pair", "cross-socket"]);
+    assert!(text_of(&far).contains("on one socket"), "{}", text_of(&far));
+}
+
+fn text_of(out: &std::process::Output) -> String {
+    text(&out.stderr)
 }

@@ -4,11 +4,14 @@
 //! communicates or reads a clock, so any record can be reported again at any time.
 
 pub mod compare;
+pub mod contention;
 pub mod formats;
 pub mod grid;
 pub mod html;
+pub mod maxrate;
 pub mod merits;
 pub mod reference;
+pub mod section;
 pub mod svg;
 pub mod table;
 pub mod view;

@@ -25,7 +25,12 @@ pub fn merits(view: &View<'_>) -> Vec<Merit> {
     for canary in &view.canaries {
         of_canary(&mut all, view, canary);
     }
-    others(&mut all, view);
+    // Where models stand for hundreds of points, their parameters are the figures; the CSV format has the points.
+    let modelled = [crate::maxrate::merits(view), crate::contention::merits(view)].concat();
+    match modelled.is_empty() {
+        true => others(&mut all, view),
+        false => all.extend(modelled),
+    }
     all.retain(|m| m.known.value.is_finite());
     all
 }

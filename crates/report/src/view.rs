@@ -250,9 +250,16 @@ impl View<'_> {
                 }
             }
         }
-        notes.into_iter().map(|(text, phases)| format!("{text} ({})", phases.join(", "))).collect()
+        let named = |phases: &[&str]| match phases.len() {
+            n if n > MOST_NAMES => format!("{} and {} more", phases[..MOST_NAMES].join(", "), n - MOST_NAMES),
+            _ => phases.join(", "),
+        };
+        notes.into_iter().map(|(text, phases)| format!("{text} ({})", named(&phases))).collect()
     }
 }
+
+/// A note names so many of the phases that it is about: runs of hundreds of points would fill a page with names.
+const MOST_NAMES: usize = 20;
 
 /// GPCNeT's title of a canary or congestor row, with its size.
 pub fn gpcnet_title(job: &JobRecord) -> String {

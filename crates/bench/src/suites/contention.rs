@@ -2,7 +2,7 @@
 //!
 //! A rank is only a sender or only a receiver of one flow. Flows take the slots of their nodes in order, so a node needs as many
 //! ranks as flows leave and enter it. Repetitions are phases of their own, `GRAPH#0`, `GRAPH#1`, because only a phase starts
-//! all flows at once. The graph can be read back from a phase: [`flows`].
+//! all flows at once. A model reads the graph back from a phase: its jobs have the flows' names, its places their ends.
 
 use super::{Request, Suite, SuiteError};
 use record::{Instances, Job, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
@@ -154,19 +154,6 @@ pub fn needs(flows: &[Flow]) -> (u32, u32) {
     (nodes, degree.into_iter().max().unwrap_or(0))
 }
 
-/// The flows of a phase that [`phases`] made; none if it is of another kind.
-pub fn flows(phase: &Phase) -> Option<Vec<Flow>> {
-    let flow = |job: &Job| {
-        let Members::Places(places) = &job.members else { return None };
-        let [from, to] = places.as_slice() else { return None };
-        let bytes = spec::parse_bytes(job.params.get("size")?).ok()?;
-        let start_ps = job.params.get("start").map_or(Some(0), |t| spec::parse_time(t).ok().map(|t| t.ps()))?;
-        let kernel = matches!(job.kernel.as_str(), "flow" | "flow-rate");
-        kernel.then(|| Flow { name: job.name.clone(), from: from.node, to: to.node, bytes, start_ps })
-    };
-    phase.jobs.iter().map(flow).collect()
-}
-
 /// The plan of a list of phases.
 pub fn plan_of(phases: Vec<Phase>, seed: u64, payload: record::Payload) -> Plan {
     Plan::new("contention", seed, NodeOrder::Natural, payload, phases)
@@ -218,11 +205,15 @@ mod tests {
         let list = [flow("a", 0, 1, 0), flow("b", 0, 2, 2_500_000), flow("c", 2, 1, 0)];
         let made = phases("g", &list, Mode::Times { repeats: 2, lead_ps: 7 });
         assert_eq!((made.len(), made[1].name.as_str()), (2, "g#1"));
-        assert_eq!(flows(&made[0]).unwrap(), list);
+        let back = model::contention::recorded::graph(&made[0]).unwrap();
+        let same = |(f, g): (&Flow, &model::contention::Flow)| {
+            f.name == g.name && (f.from as usize, f.to as usize) == (g.from, g.to) && f.bytes as f64 == g.bytes
+        };
+        assert!(list.iter().zip(&back.flows).all(same) && back.flows[1].start == 2.5e-6);
         assert_eq!(needs(&list), (3, 2));
         assert!(plan_of(made, 1, Payload::Lengths).check(3, 2).is_ok());
         let steady = phases("g", &list, Mode::Rates { seconds: 1.0, window: 4 });
-        assert_eq!(flows(&steady[0]).unwrap()[1].from, 0);
+        assert_eq!(model::contention::recorded::graph(&steady[0]).unwrap().flows[1].from, 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::{Machine, Voice};
 use crate::progress::Watch;
+use crate::whereabouts::Ground;
 use crate::{output, signals};
 use anyhow::Context;
 use bench::suites::{self, Request};
@@ -75,10 +76,10 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     }
     let facts = facts(&machine);
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
-    let voice = machine.voice();
+    let (voice, ground) = (machine.voice(), Ground::of(&machine));
     let ended = machine.run(&|world| {
         let open = || open_record(voice, &watch, wanted.name(), wanted.out.as_deref());
-        if let Err(error) = on_rank(world, &wanted, lengths, &facts, &watch, &open) {
+        if let Err(error) = on_rank(world, (ground, lengths), &wanted, &facts, &watch, &open) {
             *problem.lock().expect("nobody panics holding it") = Some(error);
         }
     });
@@ -127,11 +128,11 @@ fn conclude(wanted: &Wanted, watch: &Watch) -> anyhow::Result<Exit> {
     }
 }
 
-/// The same on every rank: find the seat, make the plan, run it.
+/// The same on every rank: find the seat, make the plan, run it. The machine says where ranks are, and whether it moves lengths alone.
 fn on_rank(
     world: &dyn Comm,
+    (ground, lengths): (Ground<'_>, bool),
     wanted: &Wanted,
-    lengths: bool,
     facts: &Facts,
     watch: &Watch,
     open: &dyn Fn() -> anyhow::Result<()>,
@@ -149,6 +150,10 @@ fn on_rank(
         Source::Suite(suite, params) => {
             let mut params = params.clone();
             suites::hpcc::fit(world, &mut params);
+            if suite.card.name == "maxrate" {
+                let here = ground.find(world);
+                suites::maxrate::settle(world, &seat, here, &mut params).map_err(Fail::usage)?;
+            }
             (suite.plan)(&Request { params: &params, layout, seed, payload }).map_err(Fail::usage)?
         }
     };

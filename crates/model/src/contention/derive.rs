@@ -7,7 +7,7 @@
 //!
 //! From steady rates, which is better: rho = rate alone / rate, without recursion and without amplified errors.
 
-use super::canonical::canonical;
+use super::canonical::{canonical, components};
 use super::graph::Graph;
 use crate::numeric::stats::{deviation, median};
 use schemars::JsonSchema;
@@ -24,12 +24,14 @@ pub struct Settings {
     pub tie: f64,
     /// A flow of which less than this share was sent in the first step gets no penalty: its error is amplified too much.
     pub least_share: f64,
+    /// Whether a graph that was not measured may be put together from its components, as if they did not meet.
+    pub split: bool,
 }
 
 impl Settings {
     /// Ties within 1.5 %, at least a tenth in the first step.
     pub fn new(alpha: f64) -> Settings {
-        Settings { alpha, tie: 0.015, least_share: 0.1 }
+        Settings { alpha, tie: 0.015, least_share: 0.1, split: false }
     }
 }
 
@@ -136,6 +138,12 @@ type Timed = (f64, f64);
 impl Inverse<'_> {
     fn penalties(&mut self, graph: &Graph, bytes: f64) -> Result<Vec<Derived>, DeriveError> {
         let form = canonical(&graph.edges()).ok_or(DeriveError::Form(graph.flows.len()))?;
+        if self.settings.split && !self.store.times.contains_key(&form.key) {
+            let parts = components(&graph.edges());
+            if parts.len() > 1 {
+                return self.by_parts(graph, &parts, bytes);
+            }
+        }
         let ordered = match self.memo.get(&form.key) {
             Some(known) => known.clone(),
             None => {
@@ -149,6 +157,15 @@ impl Inverse<'_> {
         };
         let mut derived = ordered.clone();
         form.order.iter().zip(ordered).for_each(|(&e, d)| derived[e] = d);
+        Ok(derived)
+    }
+
+    fn by_parts(&mut self, graph: &Graph, parts: &[Vec<usize>], bytes: f64) -> Result<Vec<Derived>, DeriveError> {
+        let mut derived = vec![Derived { penalty: None, error: 0.0, amplification: 1.0 }; graph.flows.len()];
+        for part in parts {
+            let found = self.penalties(&graph.part(part), bytes)?;
+            part.iter().zip(found).for_each(|(&f, d)| derived[f] = d);
+        }
         Ok(derived)
     }
 

@@ -6,6 +6,8 @@
 use super::solver::Options;
 use crate::maxrate::analysis::Report;
 use crate::maxrate::models::Limit;
+use crate::maxrate::{self, Pattern};
+use record::RunRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -57,6 +59,29 @@ impl Capacities {
         Ok(Capacities { notes, ..Capacities::new(node, report.pattern.one_way_core_rate(flow))? })
     }
 
+    /// From the max-rate measurements in a record: streams, where there are some, since a flow is one; else duplex, else ping-pong. Pairs
+    /// across nodes come before pairs inside one.
+    pub fn from_record(record: &RunRecord) -> Result<Capacities, String> {
+        let mean = maxrate::Recorded::read(record, false);
+        // Where pairs end one after the other their mean is too early, and the slowest one stands for a trial.
+        let uneven = !mean.notes.is_empty();
+        let data = if uneven { maxrate::Recorded::read(record, true) } else { mean };
+        let place = |class: &str, pattern: Pattern| {
+            let inside = class.contains("inside") || class.contains("socket");
+            let order = [Pattern::Stream, Pattern::Duplex, Pattern::PingPong].iter().position(|p| *p == pattern);
+            (inside, order)
+        };
+        let best = data.samples.iter().min_by_key(|((class, pattern), _)| place(class, *pattern));
+        let ((class, pattern), samples) = best.ok_or("there are no max-rate measurements in it")?;
+        let at = format!("{class}/{}", pattern.name());
+        let options = maxrate::Options { pattern: *pattern, replicates: 0, ..maxrate::Options::default() };
+        let points = maxrate::points(samples, options.location, true).map_err(|e| format!("{at}: {e}"))?;
+        let report = maxrate::analyse(&points, &options).map_err(|e| format!("{at}: {e}"))?;
+        let mut found = Capacities::from_report(&report).map_err(|e| format!("{at}: {e}"))?;
+        found.notes.insert(0, format!("from {at}{}", if uneven { ", the slowest pair of a trial" } else { "" }));
+        Ok(found)
+    }
+
     /// How the solver uses them.
     pub fn options(&self) -> Options {
         Options { floor: (self.node / self.flow).max(1.0), ..Options::rate(self.node) }
@@ -68,7 +93,7 @@ mod tests {
     use super::super::rules::start;
     use super::super::{Graph, solve};
     use super::*;
-    use crate::maxrate::{self, Point};
+    use crate::maxrate::Point;
 
     #[test]
     fn a_node_of_three_lanes_carries_three_flows_side_by_side() {

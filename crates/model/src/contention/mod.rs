@@ -11,11 +11,13 @@
 //! | [`mod@derive`] | penalties from measured completion times or steady rates |
 //! | [`validate`], [`learned`] | which rule set is right for a network, and a table learned from it |
 //! | [`join`] | rates of the max-rate model as capacities |
+//! | [`recorded`], [`campaign`] | what a record holds, and how rule sets, calibrated ones included, do on it |
 //!
 //! The penalty rho of a flow is at least 1; its rate is 1/(alpha rho) with alpha the seconds per byte of a flow alone. A node's
 //! sending and receiving do not disturb each other (full duplex).
 
 pub mod agenda;
+pub mod campaign;
 pub mod canonical;
 pub mod derive;
 pub mod graph;
@@ -24,6 +26,7 @@ pub mod learned;
 pub mod parse;
 pub mod published;
 pub mod random;
+pub mod recorded;
 pub mod rules;
 pub mod solver;
 pub mod traffic;

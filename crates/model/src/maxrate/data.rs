@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// What was done between the two readings of the clock that make one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// A message there and one of equal length back: the time is the round trip.
@@ -20,6 +20,34 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// What a kernel's samples are, if they are times of messages.
+    pub fn of_kernel(kernel: &str) -> Option<Pattern> {
+        match kernel {
+            "pair-pingpong" => Some(Pattern::PingPong),
+            "pair-stream" => Some(Pattern::Stream),
+            "pair-duplex" => Some(Pattern::Duplex),
+            _ => None,
+        }
+    }
+
+    /// Its name as a mode of `run maxrate`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::PingPong => "pingpong",
+            Pattern::Stream => "stream",
+            Pattern::Duplex => "duplex",
+        }
+    }
+
+    /// What its times are, in words.
+    pub fn times_are(self) -> &'static str {
+        match self {
+            Pattern::PingPong => "times are whole round trips; one-way values are derived and named so",
+            Pattern::Stream => "times are per message, one direction in use",
+            Pattern::Duplex => "times are per message of one direction, both in use",
+        }
+    }
+
     /// The one-way time of a message, from the measured time.
     pub fn one_way_seconds(self, measured: f64) -> f64 {
         match self {

@@ -35,6 +35,48 @@ pub struct HeatCell {
     pub error: f64,
 }
 
+/// The heat map of one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeatMap {
+    /// The model; `chosen` for the chosen model of each phase.
+    pub model: String,
+    /// Its cells.
+    pub cells: Vec<HeatCell>,
+}
+
+/// The aggregate rate of one size and number of pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateCell {
+    /// Bytes of one message.
+    pub bytes: u64,
+    /// Pairs.
+    pub pairs: u32,
+    /// k n/T in bytes per second, as measured.
+    pub measured: f64,
+    /// The same by the chosen model of the phase.
+    pub modelled: f64,
+}
+
+/// The models whose maps the paper's Figure 2 shows: (4), (3) and the postal fits.
+const FIGURE_2: [&str; 5] = ["m4", "m3", "postal-one-pair", "postal-most-pairs", "postal"];
+
+/// The maps of the chosen models and of the paper's.
+pub fn heat_maps(report: &Report, points: &[Point]) -> Vec<HeatMap> {
+    let map = |model: &str, name: Option<&str>| HeatMap { model: model.into(), cells: heat_map(report, points, name) };
+    let papers = FIGURE_2.iter().map(|name| map(name, Some(name)));
+    std::iter::once(map("chosen", None)).chain(papers).filter(|m| !m.cells.is_empty()).collect()
+}
+
+/// Aggregate rates, measured and modelled.
+pub fn rates(report: &Report, points: &[Point]) -> Vec<RateCell> {
+    let cell = |p: &Point| {
+        let moved = p.bytes as f64 * f64::from(p.pairs);
+        let modelled = moved / report.predict(p.bytes as f64, f64::from(p.pairs));
+        RateCell { bytes: p.bytes, pairs: p.pairs, measured: moved / p.seconds, modelled }
+    };
+    points.iter().map(cell).collect()
+}
+
 /// The error table of a report: one row per model.
 pub fn errors(report: &Report) -> Vec<ErrorRow> {
     let cell = |name: &str| {

@@ -19,7 +19,11 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
         section(&mut out, "Impact of congestion", &impacts(view));
         out.push_str("Impact is how many times worse a test is under load: 1 is no harm. ± is the 95 % interval. The drain ratio is the loaded 99 % latency over the time one incast needs to drain: 0.4 to 7 is usual without congestion control, below 0.1 with one that works.\n\n");
     }
-    section(&mut out, "Tests", &measured(view));
+    let sections = crate::section::sections(view);
+    sections.iter().for_each(|s| out.push_str(&s.markdown(plain)));
+    if sections.is_empty() {
+        section(&mut out, "Tests", &measured(view));
+    }
     if view.canaries.iter().any(|c| !c.by.is_empty()) {
         section(&mut out, "Impact of each congestor alone on the 99 % value", &matrix(&view.canaries));
     }

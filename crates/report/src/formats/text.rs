@@ -10,7 +10,10 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     heading(&mut out, view);
     let loaded = view.canaries.iter().any(|c| c.loaded.is_some());
     let matrix_ran = view.canaries.iter().any(|c| !c.by.is_empty());
-    if loaded {
+    let sections = crate::section::sections(view);
+    if !sections.is_empty() {
+        sections.iter().for_each(|s| out.push_str(&format!("{}\n", s.text())));
+    } else if loaded {
         impacts(&mut out, view);
         drain(&mut out, view);
         congestors(&mut out, view);

@@ -8,11 +8,14 @@ use crate::view::{Canary, Impact, Known, View, gpcnet_title, mean, quantile};
 use record::{Direction, JobRecord, Role};
 use std::fmt::Write;
 
-pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
+/// `told` says that sections below show what was measured.
+pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, told: bool) {
     page.section(&format!("Key results{of}"));
     warnings(&mut page.body, &view.warnings());
     let impacts: Vec<(&Canary<'_>, Impact)> = view.canaries.iter().filter_map(|c| c.impact().map(|i| (c, i))).collect();
-    if impacts.is_empty() {
+    if told {
+        page.say("This run measured a machine for models of it; what they say stands below.");
+    } else if impacts.is_empty() {
         page.say("Each test ran alone, so this page says how fast the machine is, not what congestion does to it.");
         page.table(&measured(view));
     } else {
@@ -152,14 +155,26 @@ fn table(view: &View<'_>, impacts: &[(&Canary<'_>, Impact)]) -> Grid {
     grid
 }
 
+/// So many rows are about 70 kB of a page that must stay under 500 kB.
+const ROWS: usize = 500;
+
 /// Every measured job, for runs without load and as the last resort of every other run.
 pub(crate) fn measured(view: &View<'_>) -> Grid {
     let header = ["Test", "phase", "unit", "avg", "50%", "99%", "99.9%", "worst", "samples", "data"];
     let mut grid = Grid::new("Every measured test", &header);
+    let jobs = || {
+        let measured = |p: &'_ record::PhaseRecord| p.jobs.iter().filter(|j| j.role == Role::Measured).count();
+        view.record.phases.iter().map(measured).sum::<usize>()
+    };
     for phase in &view.record.phases {
         for job in phase.jobs.iter().filter(|j| j.role == Role::Measured) {
-            grid.row(row(&phase.name, job));
+            if grid.rows.len() < ROWS {
+                grid.row(row(&phase.name, job));
+            }
         }
+    }
+    if grid.rows.len() == ROWS {
+        grid.caption = format!("The first {ROWS} of {} measured tests; the CSV format has all", jobs());
     }
     grid
 }

@@ -12,6 +12,7 @@ mod systems;
 mod what;
 
 use crate::grid::Grid;
+use crate::section::{Block, Section};
 use crate::svg::{self, Svg, escape};
 use crate::view::View;
 pub use history::page as history;
@@ -67,6 +68,21 @@ impl Page {
         self.body.push_str("</figure>\n");
     }
 
+    /// A section that every format has.
+    fn write(&mut self, section: Section, of: &str) {
+        self.section(&format!("{}{of}", section.title));
+        for block in section.blocks {
+            match block {
+                Block::Say(text) => self.say(&text),
+                Block::Warn(text) => {
+                    let _ = writeln!(self.body, "<p class=\"note\"><strong>Note:</strong> {}</p>", escape(&text));
+                }
+                Block::Table(grid) => self.table(&grid),
+                Block::Figure { caption, pictures, numbers } => self.figure(&caption, pictures, &numbers),
+            }
+        }
+    }
+
     /// A table in full view.
     fn table(&mut self, grid: &Grid) {
         self.figures += 1;
@@ -85,9 +101,15 @@ pub fn page(views: &[View<'_>]) -> String {
     let mut page = Page { body: String::new(), contents: Vec::new(), figures: 0 };
     for (i, view) in views.iter().enumerate() {
         let of = if views.len() > 1 { format!(" of run {}", i + 1) } else { String::new() };
-        key::write(&mut page, view, &of);
+        let sections = crate::section::sections(view);
+        let told = !sections.is_empty();
+        key::write(&mut page, view, &of, told);
+        sections.into_iter().for_each(|section| page.write(section, &of));
         distributions::write(&mut page, view, &of);
-        counters::write(&mut page, view, &of);
+        // Runs of hundreds of points have no two phases to compare; the CSV format has their counters.
+        if !told {
+            counters::write(&mut page, view, &of);
+        }
     }
     hpcc::write(&mut page, views);
     systems::write(&mut page, views);

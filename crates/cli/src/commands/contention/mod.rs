@@ -15,11 +15,11 @@ use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use graphs::Named;
+use model::contention::campaign::{self, Campaign};
 use model::contention::derive::{self, DeriveError, Settings, Store};
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
-use model::contention::validate::{Measured, Validation, validate};
-use model::contention::{Options, Rules, solve};
+use model::contention::{Options, solve};
 use session::{Session, Times};
 use spec::Params;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,18 @@ pub fn command() -> Command {
     let repeats = |default: &'static str| {
         number("repeats", "Repetitions; the first is dropped if there are three").default_value(default)
     };
+    let capacities = |more: &'static str| {
+        let help = format!("Rates of a node and of one flow: NODE,FLOW, or the record of a max-rate run{more}");
+        Arg::new("capacities").long("capacities").value_name("RATES").help(help)
+    };
+    let from_campaign = || {
+        value(
+            "learned",
+            "RUN.json",
+            "The record of a campaign, whose calibrated rule sets `learned` and `vienne-calibrated` are used",
+        )
+        .value_parser(value_parser!(PathBuf))
+    };
     let lead = || value("lead", "TIME", "Wait of all senders in which the barriers of all flows end [default: 2ms]");
     let predict = Command::new("predict")
         .about("When each flow ends, by a rule set")
@@ -44,11 +56,8 @@ pub fn command() -> Command {
         .arg(value("rules", "NAME", "Rule set, or `all`").default_value("paper"))
         .arg(value("set", "PARAM=VALUE", "A parameter of the rule set").action(ArgAction::Append))
         .arg(value("rate", "RATE", "What one flow alone moves").default_value("1.959GB/s"))
-        .arg(value(
-            "capacities",
-            "NODE,FLOW",
-            "Rates of a node and of a single flow, as max-rate gives them, instead of --rate",
-        ))
+        .arg(capacities("; instead of --rate"))
+        .arg(from_campaign())
         .arg(size())
         .arg(flag("explain", "Which rule gave which term of each penalty"))
         .arg(flag("steps", "Penalties and remaining bytes between events, as the paper's Figure 3"))
@@ -85,6 +94,13 @@ pub fn command() -> Command {
         .arg(number("among", "Nodes that graphs are drawn on").default_value("9"))
         .arg(number("degree", "Largest in- and out-degree").default_value("8"))
         .arg(flag("connected", "Only graphs whose flows are all connected"))
+        .arg(
+            value("learn", "N", "Learn a table from all connected graphs of up to N flows, measured first; 0 for none")
+                .default_value("3")
+                .value_parser(value_parser!(u32).range(0..=5)),
+        )
+        .arg(from_campaign())
+        .arg(capacities(", or `measure` to measure them in this campaign"))
         .arg(size())
         .arg(repeats("3"))
         .arg(lead())
@@ -123,15 +139,11 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
             pair.split_once('=').ok_or_else(|| Fail::usage(format!("--set {pair}: write PARAM=VALUE")))?;
         given.insert(name.into(), value.into());
     }
-    let mut options = match word("capacities") {
+    let mut options = match given_capacities(args)? {
         None => Options::rate(rate("rate", word("rate").expect("it has a default"))?),
-        Some(text) => {
-            let (node, flow) =
-                text.split_once(',').ok_or_else(|| Fail::usage(format!("--capacities {text}: write NODE,FLOW")))?;
-            let capacities = Capacities::new(rate("capacities", node)?, rate("capacities", flow)?);
-            capacities.map_err(|e| Fail::usage(format!("--capacities {text}: {e}")))?.options()
-        }
+        Some(capacities) => capacities.options(),
     };
+    let campaign = args.get_one::<PathBuf>("learned").map(|p| campaign(p)).transpose()?;
     options.steps = args.get_flag("steps");
     let names: Vec<&str> = match word("rules").expect("it has a default") {
         "all" => RULES.iter().map(|r| r.card.name).collect(),
@@ -141,7 +153,12 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
     for Named { name, graph } in &named {
         for rules_name in &names {
             let fail = |e: &dyn std::fmt::Display| Fail::usage(format!("{name}: {e}"));
-            let set = rules::start(rules_name, &given).map_err(|e| fail(&e))?;
+            let set = match &campaign {
+                Some(campaign) if RULES.iter().all(|r| r.card.name != *rules_name) => campaign.rules(rules_name),
+                _ => Some(rules::start(rules_name, &given).map_err(|e| fail(&e))?),
+            };
+            let set =
+                set.ok_or_else(|| fail(&format!("--learned: its campaign does not give the rule set `{rules_name}`")))?;
             let (penalties, terms) = rules::explain(&*set, graph).map_err(|e| fail(&e))?;
             let solution = solve(graph, &*set, &options).map_err(|e| fail(&e))?;
             let terms = if args.get_flag("explain") { terms } else { Vec::new() };
@@ -156,6 +173,22 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     print(args, || show::predictions(&all), &all)
+}
+
+/// `--capacities`: two rates, or a record.
+fn given_capacities(args: &ArgMatches) -> anyhow::Result<Option<Capacities>> {
+    let Some(text) = args.get_one::<String>("capacities").filter(|t| *t != MEASURE) else { return Ok(None) };
+    let path = Path::new(text);
+    if path.exists() {
+        let file = if path.is_dir() { path.join("run.json") } else { path.to_path_buf() };
+        let found = Capacities::from_record(&record::read(&file)?);
+        return found.map(Some).map_err(|e| Fail::usage(format!("--capacities {}: {e}", file.display())));
+    }
+    let (node, flow) = text.split_once(',').ok_or_else(|| {
+        Fail::usage(format!("--capacities {text}: write NODE,FLOW, or name the record of a max-rate run"))
+    })?;
+    let capacities = Capacities::new(rate("capacities", node)?, rate("capacities", flow)?);
+    capacities.map(Some).map_err(|e| Fail::usage(format!("--capacities {text}: {e}")))
 }
 
 fn rate(option: &str, text: &str) -> anyhow::Result<f64> {
@@ -245,52 +278,58 @@ fn by_times(
     }
 }
 
+/// The word of `--capacities` that has them measured.
+const MEASURE: &str = "measure";
 /// Graphs measured before all of them are saved and a dead run loses no more than these.
 const BATCH: usize = 10;
 
 fn validation(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let capacities = given_capacities(args)?;
     if let Some(path) = args.get_one::<PathBuf>("record") {
-        let (alpha, measured) = recorded(path)?;
-        return score(args, alpha, &measured);
+        return score(args, &campaign(path)?, capacities);
     }
     let mode = session::mode(args)?;
     let named = graphs::random(args)?;
+    let bytes = named[0].graph.flows[0].bytes;
+    let learn = *args.get_one::<u32>("learn").expect("it has a default") as usize;
+    let measure_rates = args.get_one::<String>("capacities").is_some_and(|c| c == MEASURE);
     let needs = session::needs(named.iter().map(|n| &n.graph));
     let outcome = session::run(args, needs, &|session| {
-        let alone = session.alone_everywhere(&named[0].graph, mode)?;
-        let mut all: Option<Vec<Measured>> = Some(Vec::new());
-        for batch in named.chunks(BATCH) {
-            let times = session.measure_all(batch, mode)?;
-            all = all.zip(times).map(|(mut all, times)| {
-                let measured = |(n, t): (&Named, Vec<Vec<f64>>)| Measured {
-                    graph: n.graph.clone(),
-                    end_s: t.iter().map(|t| session::middle(t)).collect(),
-                };
-                all.extend(batch.iter().zip(times).map(measured));
-                all
-            });
+        if measure_rates {
+            session.measure_rates(bytes)?;
         }
-        Ok(all.map(|all| (alone / named[0].graph.flows[0].bytes, all)))
+        session.alone_everywhere(&named[0].graph, mode)?;
+        let nodes = session.nodes();
+        let own = campaign::calibration_graphs(nodes, bytes).into_iter();
+        let own = own.chain(campaign::learning_graphs(learn, nodes, bytes)).map(|(name, graph)| Named { name, graph });
+        let all: Vec<Named> = own.filter(|n| session.seats(&n.graph)).chain(named.iter().cloned()).collect();
+        for batch in all.chunks(BATCH) {
+            session.measure_all(batch, mode)?;
+        }
+        session.record().map(Campaign::read).transpose()
     })?;
-    let Some((alpha, measured)) = outcome else { return Ok(Exit::Good) };
-    score(args, alpha, &measured)
+    let Some(campaign) = outcome else { return Ok(Exit::Good) };
+    score(args, &campaign, capacities)
 }
 
-/// Graphs and ends from a record of `measure` or `validate`.
-fn recorded(path: &Path) -> anyhow::Result<(f64, Vec<Measured>)> {
+/// The campaign of a record of `measure` or `validate`.
+fn campaign(path: &Path) -> anyhow::Result<Campaign> {
     let file = if path.is_dir() { path.join("run.json") } else { path.to_path_buf() };
-    let record = record::read(&file)?;
-    let found = session::read_back(&record);
+    let found = Campaign::read(&record::read(&file)?);
     found.map_err(|e| Fail::usage(format!("{}: {e}", file.display())))
 }
 
-fn score(args: &ArgMatches, alpha: f64, measured: &[Measured]) -> anyhow::Result<Exit> {
-    let sets: Vec<(&str, Box<dyn Rules>)> = RULES
-        .iter()
-        .map(|r| (r.card.name, rules::start(r.card.name, &Params::new()).expect("defaults are valid")))
-        .collect();
-    let candidates: Vec<(&str, &dyn Rules)> = sets.iter().map(|(name, set)| (*name, &**set)).collect();
-    let options = Options { alpha, ..Options::rate(1.0) };
-    let found: Validation = validate(measured, &options, &candidates).map_err(Fail::usage)?;
-    print(args, || show::validation(&found, alpha), &found)
+fn score(args: &ArgMatches, campaign: &Campaign, capacities: Option<Capacities>) -> anyhow::Result<Exit> {
+    let table = match args.get_one::<PathBuf>("learned") {
+        None => None,
+        Some(path) => {
+            let learned = self::campaign(path)?.learn();
+            let none = || {
+                Fail::usage(format!("--learned {}: no graphs to learn from in it (validate --learn 3)", path.display()))
+            };
+            Some(learned.ok_or_else(none)?)
+        }
+    };
+    let found = campaign.findings(capacities, table).map_err(Fail::usage)?;
+    print(args, || report::contention::of_findings(&found).text(), &found)
 }

@@ -15,17 +15,19 @@ use bench::{Facts, Observer, Seat};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
 use model::contention::Graph;
-use model::contention::validate::Measured;
-use record::{JobRecord, Payload, Phase, PhaseRecord, Plan, RunRecord, Status};
+use model::contention::recorded::{middle, values};
+use record::{Payload, Phase, PhaseRecord, Plan, RunRecord, Status};
+use spec::Params;
 use std::path::Path;
 use std::sync::Mutex;
 
 /// How flows are measured.
 pub type Times = Mode;
 
-/// Messages under way in steady mode, and their size: together small beside what a flow moves in the time.
+/// Messages under way in steady mode, and their size at most: together small beside what a flow moves in the time, each long beside its
+/// own handshake. Messages of 64 KiB give other penalties, because their requests wait in the queues that are measured.
 const WINDOW: u32 = 8;
-const STEADY_BYTES: u64 = 1 << 16;
+const STEADY_BYTES: u64 = 1 << 20;
 /// Flows of a steady phase that ran longer than the shortest by this factor ran partly without it.
 const TOGETHER: f64 = 1.2;
 
@@ -57,17 +59,6 @@ pub fn needs<'a>(graphs: impl Iterator<Item = &'a Graph>) -> (u32, u32) {
         (g.nodes.len() as u32, degree.into_iter().max().unwrap_or(1))
     });
     each.fold((2, 1), |(nodes, slots), (n, s)| (nodes.max(n), slots.max(s)))
-}
-
-/// The middle of repetitions.
-pub fn middle(times: &[f64]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
-    }
 }
 
 /// What a campaign does on every rank; its result counts on rank 0.
@@ -222,7 +213,50 @@ impl Session<'_> {
         let Some(done) = self.phases(phases)? else { return Ok(None) };
         self.warn(done.iter().find_map(apart));
         let per_graph = done.len() / graphs.len().max(1);
-        Ok(Some(done.chunks(per_graph.max(1)).map(values).collect()))
+        let of = |repeats: &[PhaseRecord]| values(&repeats.iter().collect::<Vec<_>>());
+        Ok(Some(done.chunks(per_graph.max(1)).map(of).collect()))
+    }
+
+    /// Measures max-rate between two nodes, so that the record holds the capacities that flows compete for.
+    pub fn measure_rates(&mut self, bytes: f64) -> Result<(), String> {
+        let maxrate = bench::suite("maxrate")?;
+        let sizes: Vec<String> =
+            [64.0, 16.0, 4.0, 1.0].map(|share| (bytes / share).max(1.0).round().to_string()).into();
+        let most = self.seat.layout.min_ranks_per_node;
+        let given = [
+            ("modes", "stream".into()),
+            ("sizes", sizes.join(",")),
+            ("pairs", format!("1-{most}")),
+            ("window", "2".into()),
+        ];
+        let loops = [("trials", "5".to_string()), ("loops", "16".into()), ("volume", (8.0 * bytes).to_string())];
+        let given: Params =
+            given.into_iter().chain(loops).map(|(name, value): (&str, String)| (name.into(), value)).collect();
+        let params = maxrate.card.resolve(&given).map_err(|e| e.to_string())?;
+        let request = bench::suites::Request {
+            params: &params,
+            layout: self.seat.layout,
+            seed: self.seed,
+            payload: self.payload,
+        };
+        let plan = (maxrate.plan)(&request).map_err(|e| e.to_string())?;
+        self.phases(plan.phases).map(|_| ())
+    }
+
+    /// The record so far; on rank 0.
+    pub fn record(&self) -> Option<&RunRecord> {
+        self.record.as_ref()
+    }
+
+    /// Whether every flow of a graph finds a free sender and receiver.
+    pub fn seats(&self, graph: &Graph) -> bool {
+        let (nodes, slots) = needs([graph].into_iter());
+        nodes <= self.seat.layout.nodes && slots <= self.seat.layout.min_ranks_per_node
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.seat.layout.nodes as usize
     }
 
     /// Tells the user and the record; on rank 0, which is the one that knows.
@@ -295,68 +329,4 @@ fn apart(phase: &PhaseRecord) -> Option<String> {
             phase.name
         )
     })
-}
-
-/// Repetitions before the first of them is dropped, because it pays for connections and page faults.
-const ENOUGH_TO_DROP_ONE: usize = 3;
-
-/// For each flow its times over the repetitions of a graph, or its rates over the blocks of the one steady phase.
-fn values(repeats: &[PhaseRecord]) -> Vec<Vec<f64>> {
-    let flows = repeats.first().map_or(0, |p| p.jobs.len());
-    let of = |i: usize| {
-        let jobs = repeats.iter().filter_map(|p| p.jobs.get(i));
-        let mut all: Vec<f64> = jobs.flat_map(samples).collect();
-        let steady = repeats[0].jobs[i].kernel == "flow-rate";
-        if steady && all.len() > ENOUGH_TO_DROP_ONE {
-            // When others have not begun or have ended already.
-            all.pop();
-        }
-        if all.len() >= ENOUGH_TO_DROP_ONE {
-            all.remove(0);
-        }
-        all
-    };
-    (0..flows).map(of).collect()
-}
-
-fn samples(job: &JobRecord) -> Vec<f64> {
-    match job.kernel.as_str() {
-        "flow-rate" => job.batches.batches.iter().filter(|b| b.blocks > 0.0).map(|b| b.sum / b.blocks).collect(),
-        _ if job.summary.samples > 0 => {
-            let lead = job.params.get("lead").and_then(|t| spec::parse_time(t).ok()).map_or(0.0, |t| t.secs());
-            vec![job.summary.mean - lead]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Seconds per byte of a flow alone, and all graphs with the middle of their ends, from a record.
-pub fn read_back(record: &RunRecord) -> Result<(f64, Vec<Measured>), String> {
-    let mut groups: Vec<(&str, Vec<Flow>, Vec<PhaseRecord>)> = Vec::new();
-    for (phase, done) in record.plan.phases.iter().zip(&record.phases) {
-        let name = phase.name.rsplit_once('#').map_or(phase.name.as_str(), |(name, _)| name);
-        let Some(flows) = suite::flows(phase).filter(|_| !phase.name.ends_with("#rate")) else { continue };
-        match groups.last_mut() {
-            Some(group) if group.0 == name => group.2.push(done.clone()),
-            _ => groups.push((name, flows, vec![done.clone()])),
-        }
-    }
-    let (mut alphas, mut measured) = (Vec::new(), Vec::new());
-    for (name, flows, repeats) in groups {
-        let ends: Vec<f64> = values(&repeats).iter().map(|t| middle(t)).collect();
-        if name.starts_with("alone") {
-            alphas.push(ends[0] / flows[0].bytes as f64);
-            continue;
-        }
-        let edges: Vec<(usize, usize)> = flows.iter().map(|f| (f.from as usize, f.to as usize)).collect();
-        let mut graph = Graph::from_edges(&edges, 0.0).map_err(|e| format!("{name}: {e}"))?;
-        for (f, g) in flows.iter().zip(&mut graph.flows) {
-            (g.name, g.bytes, g.start) = (f.name.clone(), f.bytes as f64, f.start_ps as f64 * 1e-12);
-        }
-        measured.push(Measured { graph, end_s: ends });
-    }
-    match alphas.is_empty() || measured.is_empty() {
-        true => Err("no completion times of a flow alone and of graphs; it needs a record of `contention validate` or `measure`".into()),
-        false => Ok((middle(&alphas), measured)),
-    }
 }

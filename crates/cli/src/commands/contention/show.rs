@@ -1,10 +1,10 @@
 //! Tables of contention graphs.
 
 use super::graphs::Named;
-use super::session::{Times, middle};
+use super::session::Times;
 use model::contention::derive::Derived;
+use model::contention::recorded::middle;
 use model::contention::rules::Term;
-use model::contention::validate::{Errors, Validation};
 use model::contention::{Graph, Solution};
 use report::table::{Table, digits};
 use serde::Serialize;
@@ -144,59 +144,6 @@ pub fn derivations(all: &[Derivation]) -> String {
         table.write(&mut out);
         d.measured.iter().for_each(|g| out.push_str(&format!("  measured: {g}\n")));
         out.push('\n');
-    }
-    out
-}
-
-pub fn validation(found: &Validation, alpha: f64) -> String {
-    let mut out = String::new();
-    let Some(first) = found.scores.first() else { return out };
-    let _ = writeln!(
-        out,
-        "{} graphs, {} flows; a flow alone moves {} MB/s. Errors are |T_p-T_m|/T_m in %.",
-        first.all.graphs,
-        first.all.flows,
-        digits(1e-6 / alpha)
-    );
-    let percent = |x: f64| format!("{:.1}", 100.0 * x);
-    let mut table = Table::new(&["rule set", "mean", "worst graph's mean", "worst flow", "graphs refused"]);
-    let mut ranked: Vec<_> = found.scores.iter().collect();
-    ranked.sort_by(|a, b| a.all.mean.total_cmp(&b.all.mean));
-    for s in &ranked {
-        let Errors { mean, max_graph_mean, max_flow, .. } = s.all;
-        table.row([
-            s.rules.clone(),
-            percent(mean),
-            percent(max_graph_mean),
-            percent(max_flow),
-            s.refused.len().to_string(),
-        ]);
-    }
-    table.write(&mut out);
-    let edges: Vec<usize> = first.by_edges.keys().copied().collect();
-    let header: Vec<String> =
-        std::iter::once("mean by flows".to_string()).chain(edges.iter().map(|e| e.to_string())).collect();
-    let mut table = Table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
-    for s in &ranked {
-        let cell = |e: &usize| s.by_edges.get(e).map_or("-".into(), |x| percent(x.mean));
-        table.row(std::iter::once(s.rules.clone()).chain(edges.iter().map(cell)));
-    }
-    out.push('\n');
-    table.write(&mut out);
-    let best = found.best.as_ref().and_then(|b| ranked.iter().find(|s| s.rules == *b));
-    let next = ranked.iter().find(|s| s.refused.is_empty() && Some(&s.rules) != found.best.as_ref());
-    match (best, next) {
-        (Some(best), Some(next)) => {
-            let _ = writeln!(
-                out,
-                "\n  Best for this network: {} (mean error {} %), then {} ({} %).",
-                best.rules,
-                percent(best.all.mean),
-                next.rules,
-                percent(next.all.mean)
-            );
-        }
-        _ => out.push_str("\n  No rule set could do all graphs.\n"),
     }
     out
 }

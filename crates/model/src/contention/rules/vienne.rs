@@ -38,12 +38,13 @@ impl Vienne {
         Vienne { be: p.real("be"), bs: p.real("bs"), g: p.real("g") }
     }
 
-    /// The constants from four times of equal messages: one flow alone, two out of one node, two into one node, and a flow
-    /// of a sender of three whose receiver has three senders. None if a time is not positive.
-    pub fn calibrate(alone: f64, two_out: f64, two_in: f64, three_by_three: f64) -> Option<Vienne> {
-        let good = [alone, two_out, two_in, three_by_three].iter().all(|t| t.is_finite() && *t > 0.0);
+    /// The constants from four times of equal messages: one flow alone, two out of one node, two into one node, and, where a sender of two
+    /// has one receiver to itself and shares the other with two more senders, the flow to the free receiver. By the rules that flow takes
+    /// 2 Bs g, and it ends before its sibling, so its time shows g alone. None if a time is not positive.
+    pub fn calibrate(alone: f64, two_out: f64, two_in: f64, beside_three: f64) -> Option<Vienne> {
+        let good = [alone, two_out, two_in, beside_three].iter().all(|t| t.is_finite() && *t > 0.0);
         let (be, bs) = (two_in / (2.0 * alone), two_out / (2.0 * alone));
-        good.then(|| Vienne { be, bs, g: three_by_three / (3.0 * be * alone) })
+        good.then(|| Vienne { be, bs, g: beside_three / (2.0 * bs * alone) })
     }
 
     /// As parameters of the card.
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn constants_come_back_from_their_own_times() {
         let truth = Vienne { be: 0.9, bs: 0.95, g: 1.2 };
-        let v = Vienne::calibrate(1.0, 2.0 * truth.bs, 2.0 * truth.be, 3.0 * truth.be * truth.g).unwrap();
+        let v = Vienne::calibrate(1.0, 2.0 * truth.bs, 2.0 * truth.be, 2.0 * truth.bs * truth.g).unwrap();
         assert!((v.be - truth.be).abs() < 1e-12 && (v.bs - truth.bs).abs() < 1e-12 && (v.g - truth.g).abs() < 1e-12);
         assert_eq!(Vienne::calibrate(0.0, 1.0, 1.0, 1.0), None);
         assert!(RULES.card.resolve(&v.params()).is_ok());

@@ -1,0 +1,180 @@
+//! Everything that is said of a set of max-rate measurements, computed once for commands and reports.
+
+use super::advice::{self, Halo, Split};
+use super::analysis::{Options, Report, analyse};
+use super::data::{Location, Pattern, Sample, Weighting, points};
+use super::loggp::{self, LogGp};
+use super::probe::Outcome;
+use super::queue::{self, QueueFit};
+use super::recorded::Recorded;
+use super::tables::{self, ErrorRow, HeatMap, RateCell};
+use serde::Serialize;
+use thiserror::Error;
+
+/// How to study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The weights of the fits.
+    pub weighting: Weighting,
+    /// What stands for several trials.
+    pub location: Location,
+    /// The sizes at which phases begin; none to find them.
+    pub phase_starts: Option<Vec<u64>>,
+    /// Replicates of the bootstrap; 0 for no intervals.
+    pub replicates: usize,
+    /// Advice for sending so much of a node's data.
+    pub split_bytes: u64,
+    /// Advice for a halo exchange with messages of this size.
+    pub halo_bytes: u64,
+    /// Neighbours of the halo exchange.
+    pub neighbours: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            weighting: Weighting::default(),
+            location: Location::default(),
+            phase_starts: None,
+            replicates: 200,
+            split_bytes: 1 << 20,
+            halo_bytes: 64 << 10,
+            neighbours: 6,
+        }
+    }
+}
+
+/// Times of one class of pairs and one pattern, fitted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fitted {
+    /// The class of pairs.
+    pub class: String,
+    /// What the pairs did.
+    pub pattern: Pattern,
+    /// Phases and models.
+    pub report: Report,
+    /// The paper's Table 2.
+    pub errors: Vec<ErrorRow>,
+    /// The paper's Figure 2: the chosen models, then the paper's.
+    pub heat: Vec<HeatMap>,
+    /// Aggregate rates, measured and by the chosen models.
+    pub rates: Vec<RateCell>,
+    /// How many processes fill the node, or why that is not known.
+    pub saturating: Result<u32, String>,
+    /// How to split a node's data.
+    pub split: Split,
+    /// What a halo exchange costs.
+    pub halo: Halo,
+}
+
+/// The delayed receiver of one class.
+#[derive(Clone, Debug, Serialize)]
+pub struct Probed {
+    /// The class of pairs.
+    pub class: String,
+    /// What it found.
+    pub outcome: Outcome,
+}
+
+/// LogGP's parameters of one class.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tripped {
+    /// The class of pairs.
+    pub class: String,
+    /// The parameters, or why there are none.
+    pub fit: Result<LogGp, String>,
+}
+
+/// The message-count sweep of one class and order.
+#[derive(Clone, Debug, Serialize)]
+pub struct Queued {
+    /// The class of pairs.
+    pub class: String,
+    /// Order of the receives.
+    pub order: String,
+    /// The price, or why there is none.
+    pub fit: Result<QueueFit, String>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Study {
+    /// Fits, by class and pattern.
+    pub fits: Vec<Fitted>,
+    /// Delayed receivers.
+    pub probes: Vec<Probed>,
+    /// LogGP.
+    pub trips: Vec<Tripped>,
+    /// Many messages.
+    pub queues: Vec<Queued>,
+    /// What a reader must know before believing a number.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no study.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("{at}: {reason}")]
+pub struct StudyError {
+    /// The class and pattern, or the option.
+    pub at: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The seed of the bootstrap: equal data give equal intervals.
+const SEED: u64 = 1;
+
+/// Studies what was recorded.
+pub fn study(data: &Recorded, settings: &Settings) -> Result<Study, StudyError> {
+    let queued = |((class, order), times): (&(String, String), &Vec<(u64, f64)>)| Queued {
+        class: class.clone(),
+        order: order.clone(),
+        fit: queue::fit(times).map_err(|e| e.to_string()),
+    };
+    Ok(Study {
+        fits: data
+            .samples
+            .iter()
+            .map(|((class, pattern), samples)| fitted(class, *pattern, samples, settings))
+            .collect::<Result<_, StudyError>>()?,
+        probes: data.probes.iter().map(|(class, &outcome)| Probed { class: class.clone(), outcome }).collect(),
+        trips: data
+            .trips
+            .iter()
+            .map(|(class, trips)| Tripped {
+                class: class.clone(),
+                fit: loggp::derive(trips).map_err(|e| e.to_string()),
+            })
+            .collect(),
+        queues: data.queues.iter().map(queued).collect(),
+        notes: data.notes.clone(),
+    })
+}
+
+fn fitted(class: &str, pattern: Pattern, samples: &[Sample], settings: &Settings) -> Result<Fitted, StudyError> {
+    let at = || format!("{class}/{}", pattern.name());
+    let bad = |e: &dyn std::fmt::Display| StudyError { at: at(), reason: e.to_string() };
+    let options = Options {
+        pattern,
+        weighting: settings.weighting,
+        location: settings.location,
+        phase_starts: settings.phase_starts.clone(),
+        replicates: settings.replicates,
+        seed: SEED,
+    };
+    let points = points(samples, options.location, true).map_err(|e| bad(&e))?;
+    let report = analyse(&points, &options).map_err(|e| bad(&e))?;
+    let most = points.iter().map(|p| p.pairs).max().unwrap_or(1);
+    let option = |name: &str, e: advice::AdviceError| StudyError { at: format!("--{name}"), reason: e.to_string() };
+    Ok(Fitted {
+        class: class.into(),
+        pattern,
+        errors: tables::errors(&report),
+        heat: tables::heat_maps(&report, &points),
+        rates: tables::rates(&report, &points),
+        saturating: advice::saturating_processes(&report),
+        split: advice::split(&report, settings.split_bytes, most).map_err(|e| option("split", e))?,
+        halo: advice::halo(&report, settings.halo_bytes, settings.neighbours, most).map_err(|e| option("halo", e))?,
+        report,
+    })
+}
