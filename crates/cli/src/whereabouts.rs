@@ -1,13 +1,12 @@
 //! Where a rank is: how far its node is from node 0, and the socket it is bound to.
 //!
 //! A simulated machine knows its wires; its nodes have one socket. On a real one, distances come from Slurm's topology plugin
-//! (`SLURM_TOPOLOGY_ADDR`, switches from the top down to the node) and sockets from the files that Linux keeps them in.
+//! (`SLURM_TOPOLOGY_ADDR`, switches from the top down to the node) and sockets from the rank's binding (`parts`).
 
 use crate::machine::Machine;
+use crate::parts::{self, Per};
 use bench::suites::maxrate::Whereabouts;
 use comm::{Buffer, Comm};
-use std::fs;
-use std::path::Path;
 
 /// What a rank is asked on; unlike [`Machine`] it can be shared by threads.
 #[derive(Clone, Copy)]
@@ -34,7 +33,9 @@ impl Ground<'_> {
                 let far = |rank: usize| if world.node() == 0 { 0.0 } else { machine.zero_load(0, rank, 1).secs() };
                 Whereabouts { distance: Some(far(world.rank())), socket: Some(0) }
             }
-            Ground::Real => Whereabouts { distance: by_switches(world), socket: socket(Path::new("/")) },
+            Ground::Real => {
+                Whereabouts { distance: by_switches(world), socket: parts::here(Per::Socket, 0).ok().map(u32::from) }
+            }
         }
     }
 }
@@ -65,30 +66,6 @@ fn levels(a: &str, b: &str) -> Option<f64> {
     Some((a.len() - shared) as f64)
 }
 
-/// The socket that all processors of this process belong to; none if it may run on several.
-fn socket(root: &Path) -> Option<u32> {
-    let status = fs::read_to_string(root.join("proc/self/status")).ok()?;
-    let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
-    let package = |cpu: u32| {
-        let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
-        fs::read_to_string(root.join(file)).ok()?.trim().parse::<u32>().ok()
-    };
-    let mut found = cpus(list.trim())?.into_iter().map(package);
-    let first = found.next()??;
-    found.all(|p| p == Some(first)).then_some(first)
-}
-
-/// Reads `0-3,8,10-11`.
-fn cpus(list: &str) -> Option<Vec<u32>> {
-    let mut all = Vec::new();
-    for part in list.split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let (low, high) = (low.trim().parse::<u32>().ok()?, high.trim().parse::<u32>().ok()?);
-        all.extend(low..=high.min(low.saturating_add(1 << 16)));
-    }
-    Some(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,23 +78,5 @@ mod tests {
         assert_eq!(node("top.leaf1.n1", "top.leaf2.n9"), Some(2.0));
         assert_eq!(node("a.leaf1.n1", "b.leaf1.n1"), Some(3.0));
         assert_eq!((node("", ""), node("n1", "n2"), node("a.b", "a.b.c")), (None, None, None));
-    }
-
-    #[test]
-    fn sockets_come_from_the_processors_a_rank_may_use() {
-        assert_eq!(cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
-        assert_eq!(cpus("x"), None);
-        let root = std::env::temp_dir().join(format!("tailback-sockets-{}", std::process::id()));
-        for (cpu, package) in [(0, 0), (1, 0), (2, 1)] {
-            let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("physical_package_id"), format!("{package}\n")).unwrap();
-        }
-        fs::create_dir_all(root.join("proc/self")).unwrap();
-        for (list, found) in [("0-1", Some(0)), ("2", Some(1)), ("0-2", None), ("7", None)] {
-            fs::write(root.join("proc/self/status"), format!("Name:\tx\nCpus_allowed_list:\t{list}\n")).unwrap();
-            assert_eq!(socket(&root), found, "{list}");
-        }
-        fs::remove_dir_all(&root).unwrap();
     }
 }

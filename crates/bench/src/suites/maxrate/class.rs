@@ -218,12 +218,14 @@ fn pairs_of(sockets: &[f64], same: bool) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout { nodes: 5, ranks: 20, min_ranks_per_node: 4, max_ranks_per_node: 4 };
+    fn layout() -> Layout {
+        Layout::even(5, 4)
+    }
 
     #[test]
     fn words_become_places() {
         let places = |text: &str| {
-            let Members::Places(places) = Class::read(text, LAYOUT).unwrap().members(2) else { panic!("places") };
+            let Members::Places(places) = Class::read(text, layout()).unwrap().members(2) else { panic!("places") };
             places.iter().map(|p| (p.node, p.slot)).collect::<Vec<_>>()
         };
         assert_eq!(places("near"), [(0, 0), (1, 0), (0, 1), (1, 1)]);
@@ -231,8 +233,8 @@ mod tests {
         assert_eq!(places("3-2"), [(3, 0), (2, 0), (3, 1), (2, 1)]);
         assert_eq!(places("inside"), [(0, 0), (0, 1), (0, 2), (0, 3)]);
         assert_eq!(places("same-socket=0/0-2/1-3"), [(0, 0), (0, 2), (0, 1), (0, 3)]);
-        assert_eq!(Class::read("same-switch=0-3", LAYOUT).unwrap().name, "same-switch");
-        assert_eq!(Class::read("x=0/0-2/1-3", LAYOUT).unwrap().most(LAYOUT), 2);
+        assert_eq!(Class::read("same-switch=0-3", layout()).unwrap().name, "same-switch");
+        assert_eq!(Class::read("x=0/0-2/1-3", layout()).unwrap().most(layout()), 2);
     }
 
     #[test]
@@ -247,7 +249,7 @@ mod tests {
             ("same-socket", "was not asked"),
             ("same", "write near"),
         ] {
-            let e = Class::read(text, LAYOUT).unwrap_err().to_string();
+            let e = Class::read(text, layout()).unwrap_err().to_string();
             assert!(e.contains(says), "{text}: {e}");
         }
     }
