@@ -3,7 +3,7 @@
 //! Graphs named `calibrate-..` give Vienne's constants, graphs named `learn-..` (all small connected ones) the learned table; neither is
 //! scored. Everything comes from the record, so a campaign scores the same when it ends and years later.
 
-use super::derive::{self, DeriveError, Store};
+use super::derive::{self, Store};
 use super::graph::Graph;
 use super::join::Capacities;
 use super::learned::Table;
@@ -148,10 +148,11 @@ impl Campaign {
         let settings = derive::Settings { split: true, ..derive::Settings::new(alpha) };
         let mut data = Vec::new();
         for e in &small {
-            let penalties = derive::from_times(&e.graph, &store, &settings).and_then(|all| {
-                let known: Option<Vec<f64>> = all.iter().map(|d| d.penalty).collect();
-                known.ok_or_else(|| DeriveError::Times("too little was sent with all flows under way".into()))
-            });
+            let penalties =
+                derive::from_times(&e.graph, &store, &settings).map_err(|e| e.to_string()).and_then(|all| {
+                    let known: Option<Vec<f64>> = all.iter().map(|d| d.penalty).collect();
+                    known.ok_or_else(|| "too little of a flow was sent with all flows under way".to_string())
+                });
             match penalties {
                 Ok(penalties) => data.push((e.graph.clone(), penalties)),
                 Err(why) => left_out.push(format!("{}: {why}", e.name)),

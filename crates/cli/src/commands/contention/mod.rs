@@ -302,7 +302,22 @@ fn validation(args: &ArgMatches) -> anyhow::Result<Exit> {
         let nodes = session.nodes();
         let own = campaign::calibration_graphs(nodes, bytes).into_iter();
         let own = own.chain(campaign::learning_graphs(learn, nodes, bytes)).map(|(name, graph)| Named { name, graph });
-        let all: Vec<Named> = own.filter(|n| session.seats(&n.graph)).chain(named.iter().cloned()).collect();
+        // A rank serves one flow, so a node that sends and receives much may have too few of them.
+        let fits: Vec<Named> = named.iter().filter(|n| session.seats(&n.graph)).cloned().collect();
+        if fits.is_empty() {
+            return Err(
+                "no graph fits: each needs a rank per flow at both ends; give more ranks per node or fewer --edges"
+                    .into(),
+            );
+        }
+        if fits.len() < named.len() {
+            let left = named.len() - fits.len();
+            session.warn(Some(format!(
+                "{left} of {} graphs need more nodes or ranks per node and are left out",
+                named.len()
+            )));
+        }
+        let all: Vec<Named> = own.filter(|n| session.seats(&n.graph)).chain(fits).collect();
         for batch in all.chunks(BATCH) {
             session.measure_all(batch, mode)?;
         }

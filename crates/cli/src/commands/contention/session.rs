@@ -260,7 +260,7 @@ impl Session<'_> {
     }
 
     /// Tells the user and the record; on rank 0, which is the one that knows.
-    fn warn(&mut self, text: Option<String>) {
+    pub fn warn(&mut self, text: Option<String>) {
         if let (Some(text), Some(record)) = (text, &mut self.record) {
             eprintln!("tailback: {text}");
             record.warnings.push(text);
