@@ -22,7 +22,7 @@ impl Ground<'_> {
     pub fn of(machine: &Machine) -> Ground<'_> {
         match machine {
             Machine::Simulated { machine, .. } => Ground::Simulated(machine),
-            Machine::Mpi(_) | Machine::Local => Ground::Real,
+            Machine::Mpi { .. } | Machine::Local => Ground::Real,
         }
     }
 
