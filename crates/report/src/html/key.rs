@@ -61,6 +61,8 @@ pub(crate) fn grade(tail: Known) -> (usize, &'static str) {
         x if x.is_nan() => (2, "Not known"),
         _ if tail.interval.is_some_and(|i| i.contains(1.0)) => (0, "No harm that the data show"),
         x if x <= 1.1 => (0, "No harm that matters"),
+        // A small factor that nobody can say how sure it is may as well be noise.
+        x if x <= 2.0 && tail.interval.is_none() => (1, "Perhaps some harm"),
         x if x <= 2.0 => (1, "Some harm"),
         x if x <= 10.0 => (2, "Clear harm"),
         _ => (3, "Severe harm"),
@@ -201,6 +203,7 @@ mod tests {
         assert_eq!(grade(known(1.5, 1.3, 1.7)).0, 1);
         assert_eq!(grade(known(93.0, 80.0, 110.0)).1, "Severe harm");
         assert_eq!(grade(Known { value: 5.0, interval: None }).1, "Clear harm");
+        assert_eq!(grade(Known { value: 1.5, interval: None }).1, "Perhaps some harm");
         assert_eq!(grade(Known { value: f64::NAN, interval: None }).1, "Not known");
     }
 }
