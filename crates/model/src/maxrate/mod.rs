@@ -11,7 +11,7 @@
 //! | [`tables`] | error tables and heat maps as the paper's Table 2 and Figure 2 |
 //! | [`advice`] | how many processes should communicate, and what an exchange costs |
 //! | [`loggp`], [`queue`] | LogGP parameters and the price of many messages |
-//! | [`recorded`], [`study`] | what a record holds, and everything that is said of it |
+//! | [`recorded`], [`mod@study`] | what a record holds, and everything that is said of it |
 //!
 //! Convention, stated once: a time in ping-pong data is the **whole round trip** and `bytes` the bytes of **one** message, as
 //! the paper's Table 1 has it. One-way values are derived by [`data::Pattern`] and named as such.
