@@ -3,7 +3,6 @@
 //! Read from the files Linux keeps, below a root that tests may choose. A rank that may run on several sockets is on none of them:
 //! that is refused with the remedy, because a guess would spread the slots wrongly without a word.
 
-use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fs;
 use std::path::Path;
 
@@ -41,9 +40,7 @@ impl Per {
 
 /// The part of this host that this process is on. NICs of its NUMA domain are dealt to the node's ranks in turn, by `slot`.
 pub fn here(per: Per, slot: u32) -> Result<u16, String> {
-    let set = sched_getaffinity(None).map_err(|e| format!("cannot read the processors of this rank: {e}"))?;
-    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&c| set.is_set(c)).collect();
-    part(Path::new("/"), per, &cpus, slot)
+    part(Path::new("/"), per, &local::host::cpus(), slot)
 }
 
 fn part(root: &Path, per: Per, cpus: &[usize], slot: u32) -> Result<u16, String> {

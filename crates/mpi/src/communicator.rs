@@ -194,13 +194,13 @@ impl<'c, A: Abi> Communicator<'c, A> {
         let (api, byte) = (self.api, self.api.handles.byte);
         match ops {
             [Op::Send { to, tag, data }] => {
-                let (start, length) = outgoing(data, scratch);
+                let (start, length) = (outgoing(data, scratch), data.len() as c_int);
                 // SAFETY: `start` has `length` bytes.
                 let code = unsafe { (api.send)(start, length, byte, *to as c_int, c_int::from(*tag), self.handle) };
                 self.context.check(code, "MPI_Send", || describe(&ops[0]));
             }
             [Op::Recv { from, tag, into }] => {
-                let (start, length) = incoming(into, scratch);
+                let (start, length) = (incoming(into, scratch), into.len() as c_int);
                 let (from, tag) = (*from as c_int, c_int::from(*tag));
                 // SAFETY: `start` has room for `length` bytes that nobody else touches.
                 let code = unsafe { (api.recv)(start, length, byte, from, tag, self.handle, A::IGNORE) };
@@ -208,8 +208,8 @@ impl<'c, A: Abi> Communicator<'c, A> {
             }
             [Op::Recv { from, tag, into }, Op::Send { to, tag: sent, data }]
             | [Op::Send { to, tag: sent, data }, Op::Recv { from, tag, into }] => {
-                let (out, out_length) = outgoing(data, scratch);
-                let (start, length) = incoming(into, scratch);
+                let (out, out_length) = (outgoing(data, scratch), data.len() as c_int);
+                let (start, length) = (incoming(into, scratch), into.len() as c_int);
                 let (to, sent) = (*to as c_int, c_int::from(*sent));
                 let (from, tag) = (*from as c_int, c_int::from(*tag));
                 // SAFETY: as above; the two do not overlap.
@@ -333,23 +333,22 @@ fn fits_one(op: &Op<'_>) -> bool {
     }
 }
 
-/// Where what is sent lies, and its length, which fits.
-fn outgoing<A: Abi>(data: &Data<'_>, scratch: &mut Scratch<A>) -> (*const c_void, c_int) {
+/// Where what is sent lies.
+fn outgoing<A: Abi>(data: &Data<'_>, scratch: &mut Scratch<A>) -> *const c_void {
     let start = match data {
         Data::Bytes(bytes) => bytes.as_ptr(),
         Data::Len(n) => scratch.source(*n),
     };
-    (start.cast(), data.len() as c_int)
+    start.cast()
 }
 
-/// Where what comes is to lie, and its length, which fits.
-fn incoming<A: Abi>(into: &mut Buffer<'_>, scratch: &mut Scratch<A>) -> (*mut c_void, c_int) {
-    let length = into.len() as c_int;
+/// Where what comes is to lie.
+fn incoming<A: Abi>(into: &mut Buffer<'_>, scratch: &mut Scratch<A>) -> *mut c_void {
     let start = match into {
         Buffer::Bytes(bytes) => bytes.as_mut_ptr(),
         Buffer::Len(n) => scratch.landing(*n),
     };
-    (start.cast(), length)
+    start.cast()
 }
 
 /// A rank as MPI takes it; one that is out of its range becomes one that MPI refuses.
@@ -482,19 +481,13 @@ impl<A: Abi> Comm for Communicator<'_, A> {
             return;
         }
         let mut scratch = self.idle_scratch();
-        let from = match send {
-            Data::Bytes(bytes) => bytes.as_ptr(),
-            Data::Len(n) => scratch.source(n),
-        };
-        let into = match recv {
-            Buffer::Bytes(bytes) => bytes.as_mut_ptr(),
-            Buffer::Len(n) => scratch.landing(n),
-        };
+        let (mut recv, send) = (recv, send);
+        let (from, into) = (outgoing(&send, &mut scratch), incoming(&mut recv, &mut scratch));
         let code = counted!(self.context, block, alltoall, alltoall_c, "MPI_Alltoall", |n| (
-            from.cast(),
+            from,
             n,
             byte,
-            into.cast(),
+            into,
             n,
             byte,
             self.handle

@@ -45,7 +45,7 @@ pub(super) fn measure(
     // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
     let mut last = 0.0;
     if stop.time_s.is_some() {
-        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, 1, Some(0), start);
+        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, (1, 0), Some(0), start);
         pace.step_took(agreed.elapsed, 1);
         last = agreed.elapsed;
     }
@@ -56,7 +56,7 @@ pub(super) fn measure(
         // After the last block there is nothing to arrange: fresh data of a large problem take as long as the problem.
         let next = (done + 1 < stop.blocks).then(|| (done + 1) % u64::from(stop.arrangements));
         let (verdict, agreed) =
-            block_then(group, pattern.as_deref_mut(), &mut recorder, metric, (warmup, steps), next, start);
+            block(group, pattern.as_deref_mut(), Some(&mut recorder), metric, (warmup, steps), next, start);
         partial.verdict = Some(match partial.verdict.take() {
             Some(earlier) => earlier.and(verdict),
             None => verdict,
@@ -95,44 +95,23 @@ fn due(done: u64) -> bool {
     done >= 12 && (done == 12 || (1.2f64.powi((done as f64).log(1.2) as i32)).ceil() as u64 == done)
 }
 
-/// One untimed or timed block without recording.
+/// One block: untimed steps, then timed ones if there is a recorder, the check, and the next arrangement.
 fn block(
     group: &dyn Comm,
     pattern: Option<&mut (dyn Pattern + '_)>,
-    value: Option<f64>,
-    metric: Metric,
-    steps: u32,
-    next: Option<u64>,
-    start: spec::Time,
-) -> (Verdict, Agreed) {
-    let verdict = match pattern {
-        None => Verdict::Right { checked: 0 },
-        Some(pattern) => {
-            for _ in 0..steps {
-                let _ = pattern.step();
-            }
-            let verdict = pattern.verify();
-            next.into_iter().for_each(|next| pattern.arrange(next));
-            verdict
-        }
-    };
-    (verdict, agree_on(group, value, metric, start))
-}
-
-fn block_then(
-    group: &dyn Comm,
-    pattern: Option<&mut (dyn Pattern + '_)>,
-    recorder: &mut Recorder,
+    recorder: Option<&mut Recorder>,
     metric: Metric,
     (warmup, steps): (u32, u32),
     next: Option<u64>,
     start: spec::Time,
 ) -> (Verdict, Agreed) {
-    let Some(pattern) = pattern else { return block(group, None, None, metric, 0, next, start) };
+    let Some(pattern) = pattern else {
+        return (Verdict::Right { checked: 0 }, agree_on(group, None, metric, start));
+    };
     for _ in 0..warmup {
         let _ = pattern.step();
     }
-    let value = recorder.block(group, pattern, steps);
+    let value = recorder.and_then(|recorder| recorder.block(group, pattern, steps));
     let verdict = pattern.verify();
     next.into_iter().for_each(|next| pattern.arrange(next));
     (verdict, agree_on(group, value, metric, start))

@@ -37,7 +37,6 @@ pub const LIMIT: Kernel = Kernel {
 
 const WORD: Tag = 31;
 const MESSAGE: Tag = 32;
-const SELF: Tag = 33;
 /// A control word that ends the search.
 const END: u64 = 0;
 
@@ -202,9 +201,6 @@ impl Limit<'_> {
             self.comm.exchange(&mut [Op::send(peer, WORD, &[0; 8])]);
             if late {
                 self.comm.pause(self.delay);
-                // A word to itself makes sure that the delay has passed on a simulated machine, too, before the receive is posted.
-                let me = self.comm.rank();
-                self.comm.exchange(&mut [Op::recv(me, SELF, &mut [0]), Op::send(me, SELF, &[1])]);
             }
             let into = if self.carried { Buffer::Bytes(&mut self.bytes[..size]) } else { Buffer::Len(size) };
             self.comm.exchange(&mut [Op::Recv { from: peer, tag: MESSAGE, into }]);

@@ -96,13 +96,28 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
 }
 
 /// On rank 0: makes the folder for the record and says where it is. What fails here ends the job on all ranks.
-pub(crate) fn open_record(voice: Voice, watch: &Watch, name: &str, out: Option<&Path>) -> anyhow::Result<()> {
+fn open_record(voice: Voice, watch: &Watch, name: &str, out: Option<&Path>) -> anyhow::Result<()> {
     if voice.prints {
         let file = prepare(name, out).or_else(|error| voice.end_all(error))?.join("run.json");
         watch.save_to(&file);
         eprintln!("tailback: writing {}", file.display());
     }
     Ok(())
+}
+
+/// The watch of a campaign that has only its record to lose: opened, ended by signals, and guarded against ranks that hang.
+pub(crate) fn watch_campaign(machine: &Machine, args: &ArgMatches, name: &str) -> anyhow::Result<Watch> {
+    let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
+    open_record(machine.voice(), &watch, name, args.get_one::<String>("out").map(Path::new))?;
+    let last_words = watch.clone();
+    signals::on_signal(move |reason| {
+        last_words.give_up(reason);
+        signals::Wait::No
+    });
+    if machine.prints() {
+        watch.guard();
+    }
+    Ok(watch)
 }
 
 /// What the record holds besides plan and measurements.

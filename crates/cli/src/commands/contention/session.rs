@@ -9,7 +9,6 @@ use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::Machine;
 use crate::progress::Watch;
-use crate::signals;
 use bench::suites::contention::{self as suite, Flow, Mode};
 use bench::{Facts, Observer, Seat};
 use clap::ArgMatches;
@@ -18,7 +17,6 @@ use model::contention::Graph;
 use model::contention::recorded::{middle, values};
 use record::{Payload, Phase, PhaseRecord, Plan, RunRecord, Status};
 use spec::Params;
-use std::path::Path;
 use std::sync::Mutex;
 
 /// How flows are measured.
@@ -68,16 +66,7 @@ type Body<'b, T> = &'b (dyn Fn(&mut Session<'_>) -> Result<Option<T>, String> + 
 pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> anyhow::Result<Option<T>> {
     let machine = Machine::choose_for(args, false, Some(needs))?;
     let (seed, grouping) = (run::read_seed(args)?, Grouping::read(args, &machine)?);
-    let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    run::open_record(machine.voice(), &watch, "contention", args.get_one::<String>("out").map(Path::new))?;
-    let last_words = watch.clone();
-    signals::on_signal(move |reason| {
-        last_words.give_up(reason);
-        signals::Wait::No
-    });
-    if machine.prints() {
-        watch.guard();
-    }
+    let watch = run::watch_campaign(&machine, args, "contention")?;
     let facts = run::facts(&machine);
     // Lengths cost a simulated machine nothing; a real one carries and checks data unless told otherwise.
     let lengths = args.get_one::<String>("payload").map_or(machine.is_simulated(), |p| p == "lengths");

@@ -13,8 +13,8 @@ use super::run;
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::Machine;
+use crate::output;
 use crate::progress::Watch;
-use crate::{output, signals};
 use bench::suites::Request;
 use bench::{Facts, Observer, Seat};
 use clap::ArgMatches;
@@ -25,7 +25,7 @@ use report::table::{Table, digits};
 use search::{Candidate, Search};
 use spec::Params;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 /// How long a candidate runs on a real machine and on a simulated one, and by how much loops are cut there.
@@ -69,16 +69,7 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
         Err(error) if machine.prints() => return Err(error),
         Err(_) => return Ok(Exit::Usage),
     };
-    let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
-    run::open_record(machine.voice(), &watch, "tune", args.get_one::<String>("out").map(Path::new))?;
-    let last_words = watch.clone();
-    signals::on_signal(move |reason| {
-        last_words.give_up(reason);
-        signals::Wait::No
-    });
-    if machine.prints() {
-        watch.guard();
-    }
+    let watch = run::watch_campaign(&machine, args, "tune")?;
     let facts = run::facts(&machine);
     let answer = Mutex::new(None);
     let ended = machine.run(&|world| {
