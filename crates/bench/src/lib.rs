@@ -12,7 +12,7 @@ pub mod payload;
 pub mod suites;
 
 pub use counters::Counters;
-pub use engine::{Facts, Observer, run};
+pub use engine::{Beat, Facts, Observer, run};
 pub use kernel::{Kernel, Merge, Outcome, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, kernel};
 pub use layout::Seat;

@@ -9,6 +9,7 @@ mod machine;
 mod output;
 mod parts;
 mod progress;
+mod pulse;
 mod signals;
 mod slurm;
 mod whereabouts;

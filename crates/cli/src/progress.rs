@@ -1,22 +1,26 @@
 //! What rank 0 shows and saves while a run goes on: progress on stderr, the record on disk after every phase.
 
-use bench::{Observer, Progress};
+use crate::pulse::Pulse;
+use bench::{Beat, Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use record::{Plan, Role, RunRecord, Status};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
-/// Watches a run on rank 0. Every rank holds one; the engine calls it on rank 0 alone.
+/// Watches a run. Every rank holds one; the engine shows and saves on rank 0 alone, and lets the first ranks of each job look out for silence.
 #[derive(Clone)]
 pub struct Watch {
     state: Arc<Mutex<State>>,
     quiet: bool,
     /// Times of the plan are virtual and say nothing about the time left.
     simulated: bool,
+    /// How long a job may be silent before it hangs; nothing if that is never looked at.
+    patience: Option<Duration>,
     asked_to_stop: Arc<AtomicBool>,
+    guarded: Arc<Once>,
 }
 
 #[derive(Default)]
@@ -27,6 +31,7 @@ struct State {
     failure: Option<String>,
     /// When the present phase must be over, and its name.
     deadline: Option<(Instant, String)>,
+    pulse: Pulse,
     /// What the present phase is called on the screen, and when something was last said of it.
     phase: String,
     said: Option<Instant>,
@@ -34,8 +39,10 @@ struct State {
 
 impl Watch {
     /// Shows progress unless told to be quiet.
-    pub fn new(quiet: bool, simulated: bool) -> Watch {
-        Watch { state: Arc::default(), quiet, simulated, asked_to_stop: Arc::default() }
+    pub fn new(quiet: bool, simulated: bool, patience: Option<Duration>) -> Watch {
+        let patience = patience.filter(|_| !simulated);
+        let guarded = Arc::new(Once::new());
+        Watch { state: Arc::default(), quiet, simulated, patience, asked_to_stop: Arc::default(), guarded }
     }
 
     /// Asks load without a measurement to end; whether it had been asked before.
@@ -43,22 +50,23 @@ impl Watch {
         self.asked_to_stop.swap(true, Ordering::Relaxed)
     }
 
-    /// Ends the run as incomplete if a phase of a real machine outlasts its time limit by far: a rank hangs.
-    pub fn guard(&self) {
-        if self.simulated {
-            return;
-        }
-        let watch = self.clone();
-        std::thread::spawn(move || {
-            loop {
-                std::thread::park_timeout(Duration::from_millis(200));
-                let late = watch.lock().deadline.take_if(|(end, _)| now() > *end);
-                if let Some((_, phase)) = late {
-                    let reason = format!("phase {phase} hangs: it is not over long after its time limit");
-                    watch.give_up(&reason);
-                    crate::signals::end(&reason);
+    /// From the first sign of life or time limit on, ends the run as incomplete if a job of a real machine falls silent or a phase
+    /// outlasts its time limit by far: a rank hangs. Ranks that see neither have no thread that could disturb them.
+    fn guard(&self) {
+        let Some(patience) = self.patience else { return };
+        self.guarded.call_once(|| {
+            let watch = self.clone();
+            std::thread::spawn(move || {
+                loop {
+                    std::thread::park_timeout(LOOK);
+                    // Taken out first: the lock must be free again for the last words.
+                    let trouble = watch.lock().trouble(patience);
+                    if let Some(reason) = trouble {
+                        watch.give_up(&reason);
+                        crate::signals::end(&reason);
+                    }
                 }
-            }
+            });
         });
     }
 
@@ -101,7 +109,20 @@ impl Watch {
     }
 }
 
+/// How often silence is looked for: seldom, for it takes a core from whoever measures there.
+const LOOK: Duration = Duration::from_millis(500);
+
 impl State {
+    /// Why the run must end now, if it must.
+    fn trouble(&mut self, patience: Duration) -> Option<String> {
+        if let Some(silence) = self.pulse.silent(now(), patience) {
+            self.pulse = Pulse::default();
+            return Some(format!("a rank hangs: nothing was heard for {silence:.0} s (--hang-after waits longer)"));
+        }
+        let (_, phase) = self.deadline.take_if(|(end, _)| now() > *end)?;
+        Some(format!("phase {phase} hangs: it is not over long after its time limit"))
+    }
+
     fn store(&mut self, record: &RunRecord) {
         let Some(path) = &self.path else { return };
         if let Err(error) = record::write(path, record) {
@@ -134,7 +155,17 @@ fn now() -> Instant {
 }
 
 impl Observer for Watch {
+    fn heart(&self, beat: Beat) {
+        if self.patience.is_some() {
+            self.lock().pulse.beat(beat, now());
+            if beat == Beat::Block {
+                self.guard();
+            }
+        }
+    }
+
     fn phase(&self, plan: &Plan, index: usize) {
+        self.guard();
         self.lock().deadline = deadline(limit(plan, index)).map(|end| (end, plan.phases[index].name.clone()));
         if self.quiet {
             return;

@@ -1,10 +1,13 @@
 //! The loop of a background job: load without a gap until every measured job is done.
 //!
-//! Before each batch of steps the ranks start a sum of what the job's leader wants (to stop, to rest), and look at its result after the
-//! batch. All ranks see the same sums, so all stop after the same batch, and nobody waits for an answer while the network could
-//! be loaded. Without a measured job the leader stops at its time limit or when the user asks for it.
+//! Before each batch of steps the ranks start a sum of what the job's leader wants (to stop, to rest, so many steps next), and look at
+//! its result after the batch. All ranks see the same sums, so all stop after the same batch, and nobody waits for an answer while the
+//! network could be loaded. Batches are as long as planned, or shorter where the network is so slow that the load would outlast what it is
+//! there for. Without a measured job the leader stops at its time limit or when the user asks for it.
 
+use super::Beat;
 use super::groups::{Groups, Part};
+use super::heart::Heart;
 use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
@@ -12,9 +15,12 @@ use comm::{Comm, Pending};
 use record::{Ended, Metric, Pulse, Stop};
 use spec::Time;
 
-/// What the leader adds to the sum.
-const STOP: u32 = 1;
-const REST: u32 = 2;
+/// What the leader adds to the sum: one of these, and the steps of the next batch times [`STEP`].
+const STOP: u64 = 1;
+const REST: u64 = 2;
+const STEP: u64 = 4;
+/// A batch should not last longer than this many seconds.
+const LONGEST_BATCH: f64 = 0.1;
 
 /// Runs one rank's part of a background job. Collective over the job's group.
 pub(super) fn load(
@@ -24,7 +30,7 @@ pub(super) fn load(
     mut pattern: Option<&mut (dyn Pattern + '_)>,
     metric: Metric,
     stop: &Stop,
-    asked_to_stop: &dyn Fn() -> bool,
+    (asked_to_stop, heart): (&dyn Fn() -> bool, &Heart<'_>),
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
@@ -37,20 +43,32 @@ pub(super) fn load(
         }
     }
     groups.say_warm(world, part);
+    heart.tell(Beat::Block);
     let begin = world.now();
-    let mut leader = (part.group.rank() == 0).then(|| Leader { told, stop, begin, burst: begin, asked_to_stop });
+    let leads = part.group.rank() == 0;
+    let mut leader = leads.then(|| Leader { told, stop, begin, burst: begin, step_s: None, asked_to_stop });
+    // The first step tells how long steps take.
+    let mut steps = 1;
     loop {
-        let wish = leader.as_mut().map_or(0, |l| l.wish(world.now()));
-        let sum = part.group.start_sum(f64::from(wish));
+        let start = world.now();
+        let wish = leader.as_mut().map_or(0, |l| l.wish(start));
+        let sum = part.group.start_sum(wish as f64);
         if let Some(pattern) = pattern.as_deref_mut() {
-            recorder.block(world, pattern, stop.steps);
+            recorder.block(world, pattern, steps);
         }
-        let agreed = sum.wait() as u32;
+        let agreed = sum.wait() as u64;
+        heart.tell(Beat::Block);
+        if let Some(leader) = &mut leader {
+            leader.step_s = Some(world.now().since(start).secs() / f64::from(steps));
+        }
+        steps = (agreed / STEP) as u32;
         if agreed & STOP != 0 {
             break;
         }
         if let (true, Some(pulse)) = (agreed & REST != 0, stop.pulse) {
+            heart.tell(Beat::Rest);
             world.pause(Time::from_secs(pulse.off_s));
+            heart.tell(Beat::Block);
             if let Some(leader) = &mut leader {
                 leader.burst = world.now();
             }
@@ -72,11 +90,13 @@ struct Leader<'a> {
     begin: Time,
     /// Start of the present burst.
     burst: Time,
+    /// Seconds of a step in the last batch.
+    step_s: Option<f64>,
     asked_to_stop: &'a dyn Fn() -> bool,
 }
 
 impl Leader<'_> {
-    fn wish(&mut self, now: Time) -> u32 {
+    fn wish(&mut self, now: Time) -> u64 {
         let over = match &mut self.told {
             Some(told) => told.test(),
             None => {
@@ -84,12 +104,19 @@ impl Leader<'_> {
             }
         };
         let tired = self.stop.pulse.is_some_and(|Pulse { on_s, .. }| now.since(self.burst).secs() >= on_s);
-        if over {
+        let wish = if over {
             STOP
         } else if tired {
             REST
         } else {
             0
-        }
+        };
+        wish + STEP * u64::from(self.steps())
+    }
+
+    /// Steps of the batch after the one that starts now.
+    fn steps(&self) -> u32 {
+        let fit = self.step_s.map_or(1.0, |step| LONGEST_BATCH / step.max(f64::MIN_POSITIVE));
+        (fit as u32).clamp(1, self.stop.steps.max(1))
     }
 }

@@ -3,6 +3,8 @@
 //! A block cannot outlast the time limit by much: a first block of one step tells how long a step takes, and blocks are made shorter
 //! when a whole one would not fit. That is what ends a test on a congested network, where one exchange may take milliseconds.
 
+use super::Beat;
+use super::heart::Heart;
 use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
@@ -32,6 +34,7 @@ pub(super) fn measure(
     mut pattern: Option<&mut (dyn Pattern + '_)>,
     metric: Metric,
     stop: &Stop,
+    heart: &Heart<'_>,
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial::default();
@@ -42,12 +45,14 @@ pub(super) fn measure(
     }
     group.barrier();
     let start = group.now();
+    heart.tell(Beat::Block);
     // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
     let mut last = 0.0;
     if stop.time_s.is_some() {
         let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, (1, 0), Some(0), start);
         pace.step_took(agreed.elapsed, 1);
         last = agreed.elapsed;
+        heart.tell(Beat::Block);
     }
     let begin = group.now();
     let mut done = 0;
@@ -65,6 +70,7 @@ pub(super) fn measure(
         extremes.add(metric, agreed.best, agreed.worst);
         pace.step_took(agreed.elapsed - last, warmup + steps);
         last = agreed.elapsed;
+        heart.tell(Beat::Block);
         if done == PILOT {
             recorder.batches.threshold = Some(pilot(group, &recorder.samples, metric));
         }

@@ -7,6 +7,7 @@
 mod background;
 mod counting;
 mod groups;
+mod heart;
 mod measured;
 mod partial;
 mod recorder;
@@ -19,6 +20,7 @@ use crate::layout::{Seat, node_order};
 use comm::{Comm, Reduce, agree};
 use counting::Counting;
 use groups::Groups;
+use heart::Heart;
 use partial::Partial;
 use record::{Layout, MachineRecord, NodeOrder, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
 use spec::Params;
@@ -52,6 +54,21 @@ pub trait Observer {
     }
     /// How far the running step is; may come often.
     fn progress(&self, _: Progress) {}
+    /// A sign of life of this rank's job, on the first ranks of every job whose blocks are bounded in time. The end of a phase is told on every rank.
+    fn heart(&self, _: Beat) {}
+}
+
+/// Signs of life between the blocks of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beat {
+    /// A block ended and the next begins.
+    Block,
+    /// The job rests: silence means nothing until the next block.
+    Rest,
+    /// The job is over and waits for the rest of the phase, which may measure for so many seconds more; without a number, for ever.
+    Over(Option<f64>),
+    /// The phase is over.
+    Ended,
 }
 
 /// What every rank needs to know during a run.
@@ -82,6 +99,7 @@ pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &
             groups = Some(Groups::divide(&run, phase));
         }
         let done = run_phase(&run, phase, groups.as_ref().expect("just made"));
+        observer.heart(Beat::Ended);
         if let (Some(record), Some(done)) = (&mut record, done) {
             record.phases.push(done);
             if index + 1 == plan.phases.len() {
@@ -127,6 +145,8 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
     let begin = run.world.now();
     let mine = groups.mine.as_ref().map(|part| run_job(run, phase, groups, part));
     run.world.barrier();
+    // Nothing is measured any more: what is left is to hear from everyone, and not all ranks that hang kept others from getting here.
+    run.observer.heart(Beat::Over(Some(0.0)));
     let elapsed = run.world.now().since(begin);
     let counters = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
     let merged = partial::collect(run.world, mine.as_ref())?;
@@ -168,19 +188,24 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     };
     let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
     let pattern = pattern.as_deref_mut();
+    let heart = Heart::new(run.observer, part, phase);
     let mut partial = match job.role {
         Role::Measured => {
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
                 Some(_) => Partial::skipped(),
-                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop),
+                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart),
             };
+            heart.over();
             groups.stop_load(run.world, part);
             partial
         }
         Role::Background => {
             let asked = || run.observer.asked_to_stop();
-            background::load(run.world, groups, part, pattern, kernel.metric, &job.stop, &asked)
+            let partial =
+                background::load(run.world, groups, part, pattern, kernel.metric, &job.stop, (&asked, &heart));
+            heart.over();
+            partial
         }
     };
     partial.job = part.job as u32;

@@ -17,6 +17,7 @@ use record::{Payload, Plan};
 use spec::Params;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// Above so many ranks a simulated machine moves lengths instead of data unless told otherwise.
 pub(super) const CARRY_DATA_UP_TO: usize = 512;
@@ -32,6 +33,7 @@ struct Wanted {
     plan_only: bool,
     format: String,
     quiet: bool,
+    patience: Option<Duration>,
 }
 
 enum Source {
@@ -56,7 +58,7 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
         Err(error) if machine.prints() => return Err(error),
         Err(_) => return Ok(Exit::Usage),
     };
-    let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated());
+    let watch = Watch::new(wanted.quiet || !machine.prints(), machine.is_simulated(), wanted.patience);
     let problem = Mutex::new(None);
     let last_words = watch.clone();
     let loads_only = wanted.name() == "congest";
@@ -70,9 +72,6 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     });
     if !machine.is_simulated() {
         app::install();
-    }
-    if machine.prints() {
-        watch.guard();
     }
     let facts = facts(&machine);
     let lengths = machine.is_simulated() && machine.ranks() > CARRY_DATA_UP_TO;
@@ -107,16 +106,14 @@ fn open_record(voice: Voice, watch: &Watch, name: &str, out: Option<&Path>) -> a
 
 /// The watch of a campaign that has only its record to lose: opened, ended by signals, and guarded against ranks that hang.
 pub(crate) fn watch_campaign(machine: &Machine, args: &ArgMatches, name: &str) -> anyhow::Result<Watch> {
-    let watch = Watch::new(args.get_flag("quiet") || !machine.prints(), machine.is_simulated());
+    let quiet = args.get_flag("quiet") || !machine.prints();
+    let watch = Watch::new(quiet, machine.is_simulated(), read_patience(args)?);
     open_record(machine.voice(), &watch, name, args.get_one::<String>("out").map(Path::new))?;
     let last_words = watch.clone();
     signals::on_signal(move |reason| {
         last_words.give_up(reason);
         signals::Wait::No
     });
-    if machine.prints() {
-        watch.guard();
-    }
     Ok(watch)
 }
 
@@ -221,6 +218,7 @@ impl Wanted {
             plan_only: args.get_flag("plan-only"),
             format: text("format").expect("it has a default"),
             quiet: args.get_flag("quiet"),
+            patience: read_patience(args)?,
         })
     }
 }
@@ -233,6 +231,19 @@ pub(super) fn read_seed(args: &ArgMatches) -> anyhow::Result<Option<u64>> {
             Ok(seed) => Ok(Some(seed)),
             Err(_) => Err(Fail::usage(format!("--seed {number}: a whole number, or `random`"))),
         },
+    }
+}
+
+/// `--hang-after`: a time, or nothing if a run is to wait for ever.
+fn read_patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
+    let text = args.get_one::<String>("hang-after").expect("it has a default");
+    if text == "never" {
+        return Ok(None);
+    }
+    match spec::parse_time(text) {
+        Ok(time) if time.secs() >= 1.0 => Ok(Some(Duration::from_secs_f64(time.secs()))),
+        Ok(_) => Err(Fail::usage(format!("--hang-after {text}: at least 1s, or `never`"))),
+        Err(error) => Err(Fail::usage(format!("--hang-after {text}: {error}; or `never`"))),
     }
 }
 

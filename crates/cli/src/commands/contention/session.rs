@@ -127,6 +127,10 @@ impl Observer for Progress<'_> {
     fn phase(&self, plan: &Plan, index: usize) {
         self.0.phase(plan, index);
     }
+    fn heart(&self, beat: bench::Beat) {
+        self.0.heart(beat);
+    }
+
     fn save(&self, _: &RunRecord) {
         self.0.phase_ended();
     }

@@ -295,6 +295,10 @@ impl Observer for Follow<'_> {
         self.watch.phase(&so_far, so_far.phases.len() - 1);
     }
 
+    fn heart(&self, beat: bench::Beat) {
+        self.watch.heart(beat);
+    }
+
     fn save(&self, _: &RunRecord) {
         self.watch.phase_ended();
     }
