@@ -156,6 +156,22 @@ impl Machine {
         }
     }
 
+    /// What the last run asked of the simulator, in words.
+    pub fn effort(&self) -> Option<String> {
+        let Machine::Simulated { machine, .. } = self else { return None };
+        let stats = machine.stats();
+        let million = |n: u64| n as f64 * 1e-6;
+        Some(format!(
+            "simulated {} of {} ranks: {:.1} M messages, {:.1} M packet-hops, {:.1} M events, {} threads",
+            spec::Time::from_ps(stats.end_ps),
+            machine.config().ranks(),
+            million(stats.messages),
+            million(stats.packet_hops),
+            million(stats.events),
+            stats.threads
+        ))
+    }
+
     /// Runs a body on every rank.
     pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         match self {

@@ -244,6 +244,14 @@ pub trait Comm {
     fn allreduce(&self, values: Vector<'_>, how: Reduce) {
         collectives::allreduce(self, values, how)
     }
+    /// As `allreduce`, for what whoever measures must know between two measurements; no values are a barrier. A simulated machine
+    /// settles it beside its network, as over one for management: the load under test does not delay it and need not last for it.
+    fn settle(&self, values: &mut [f64], how: Reduce) {
+        match values.len() {
+            0 => self.barrier(),
+            _ => self.allreduce(Vector::Values(values), how),
+        }
+    }
     /// Block `i` of `send` goes to rank `i`; block `j` of `recv` comes from rank `j`. Both are `size()` equal blocks.
     fn alltoall(&self, send: Data<'_>, recv: Buffer<'_>) {
         collectives::alltoall(self, send, recv)

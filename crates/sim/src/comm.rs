@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::lp::Lp;
 use crate::meeting::{Join, Key, Meetings, Members, Outcome, Word};
 use crate::protocol::{self, Blocked, Doing, Route};
-use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Refusal, Window};
+use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Window};
 use fiber::Suspender;
 use spec::{Time, Work};
 use std::cell::{Cell, RefCell};
@@ -108,6 +108,14 @@ impl<'a, 'f> SimComm<'a, 'f> {
         key
     }
 
+    /// Waits for the outcome of a reduction.
+    fn numbers(&self, key: Key) -> Arc<[f64]> {
+        match self.outcome(key) {
+            Outcome::Numbers(numbers) => numbers,
+            Outcome::Joined(_) => unreachable!("a reduction ends with numbers"),
+        }
+    }
+
     /// Waits for the outcome of a meeting.
     fn outcome(&self, key: Key) -> Outcome {
         let take = || {
@@ -196,8 +204,12 @@ impl Comm for SimComm<'_, '_> {
         Ok(Box::new(SimWindow { comm: self, number, len }))
     }
     fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
-        let key = self.join(Word::Sum(x));
+        let key = self.join(Word::Numbers(vec![x], Reduce::Sum));
         Box::new(SimSum { comm: self, key })
+    }
+    fn settle(&self, values: &mut [f64], how: Reduce) {
+        let key = self.join(Word::Numbers(values.to_vec(), how));
+        values.copy_from_slice(&self.numbers(key));
     }
     fn counters(&self) -> Vec<(String, u64)> {
         self.place.catch_up();
@@ -254,10 +266,7 @@ struct SimSum<'a, 'f> {
 
 impl PendingSum for SimSum<'_, '_> {
     fn wait(self: Box<Self>) -> f64 {
-        match self.comm.outcome(self.key) {
-            Outcome::Sum(x) => x,
-            Outcome::Joined(_) => unreachable!("a sum ends as a sum"),
-        }
+        self.comm.numbers(self.key)[0]
     }
 }
 

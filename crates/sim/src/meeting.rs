@@ -1,14 +1,15 @@
-//! Meetings: what all ranks of a communicator decide together outside the network: splits, and sums in the background.
+//! Meetings: what all ranks of a communicator decide together outside the network: splits, and small reductions.
 //!
-//! The machine collects every member's word and releases all at (the last one's arrival + a modelled latency): one way up and
-//! down a binary tree of small messages for a sum, one way and back of an all-gather for a split. These messages put no load
-//! on the network: a split is not measured, and a sum of one number per job is negligible beside what the job sends. The
-//! result is the same whichever thread completes a meeting, because words are sorted by rank first.
+//! The machine collects every member's word and releases each at (the last one's arrival + a modelled latency): up and down a
+//! binomial tree of small messages. These messages put no load
+//! on the network: a split is not measured, and a reduction of a few numbers per block is negligible beside what the block sends. Nor
+//! are they delayed by its load. The result is the same whichever thread completes a meeting, because words are sorted by rank first.
 
 use crate::event::Event;
 use crate::fabric::Fabric;
 use crate::lp::Lp;
 use crate::protocol::Blocked;
+use comm::Reduce;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,10 +31,14 @@ pub(crate) struct Key {
 }
 
 /// What a member says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Word {
-    Split { color: Option<u32>, key: u32 },
-    Sum(f64),
+    Split {
+        color: Option<u32>,
+        key: u32,
+    },
+    /// Numbers to combine one by one.
+    Numbers(Vec<f64>, Reduce),
 }
 
 /// What a member gets.
@@ -41,7 +46,7 @@ pub(crate) enum Word {
 pub(crate) enum Outcome {
     /// The part joined, and the rank there.
     Joined(Option<(Arc<Members>, u32)>),
-    Sum(f64),
+    Numbers(Arc<[f64]>),
 }
 
 /// One member's contribution.
@@ -105,14 +110,16 @@ impl Meetings {
         drop(open);
         meeting.said.sort_by_key(|s| s.rank);
         let depth = u64::from(join.members.size.next_power_of_two().trailing_zeros());
-        let latency = (2 * depth * fabric.tree_step).max(if fabric.parts.len() > 1 { fabric.lookahead } else { 0 });
-        let time = meeting.latest + latency;
-        let outcomes = match meeting.said[0].word {
-            Word::Sum(_) => sum(&meeting.said),
+        let least = if fabric.parts.len() > 1 { fabric.lookahead } else { 0 };
+        // Up the tree, then down it: a rank hears after as many steps as it has bits, so that ranks do not all go on at one instant.
+        let heard = |rank: usize| (depth + u64::from(rank.count_ones())) * fabric.tree_step;
+        let outcomes = match &meeting.said[0].word {
+            Word::Numbers(first, how) => reduce(first, *how, &meeting.said),
             Word::Split { .. } => split(join.key, &meeting.said),
         };
-        for (world, outcome) in outcomes {
+        for (number, (world, outcome)) in outcomes.into_iter().enumerate() {
             let (lp, rank) = fabric.home(world);
+            let time = meeting.latest + heard(number).max(least);
             lock(&self.over[usize::from(lp)]).push(Release { key: join.key, time, rank, outcome });
         }
         true
@@ -133,11 +140,16 @@ impl Meetings {
     }
 }
 
-/// The sum in the order of ranks, so that every run gives the same bits.
-fn sum(said: &[Said]) -> Vec<(u32, Outcome)> {
-    let value = |s: &Said| if let Word::Sum(x) = s.word { x } else { 0.0 };
-    let total = said.iter().map(value).sum();
-    said.iter().map(|s| (s.world, Outcome::Sum(total))).collect()
+/// Combined in the order of ranks, so that every run gives the same bits.
+fn reduce(first: &[f64], how: Reduce, said: &[Said]) -> Vec<(u32, Outcome)> {
+    let mut total = first.to_vec();
+    for s in &said[1..] {
+        let Word::Numbers(numbers, _) = &s.word else { continue };
+        assert_eq!(numbers.len(), total.len(), "rank {} reduces another count of numbers than rank 0", s.rank);
+        total.iter_mut().zip(numbers).for_each(|(t, x)| *t = how.apply(*t, *x));
+    }
+    let total: Arc<[f64]> = total.into();
+    said.iter().map(|s| (s.world, Outcome::Numbers(Arc::clone(&total)))).collect()
 }
 
 /// Members by color, within a color by (key, rank).

@@ -12,15 +12,32 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
 use comm::{Comm, Pending};
-use record::{Ended, Metric, Pulse, Stop};
+use record::{Ended, Metric, Phase, Pulse, Role, Stop};
 use spec::Time;
 
 /// What the leader adds to the sum: one of these, and the steps of the next batch times [`STEP`].
 const STOP: u64 = 1;
 const REST: u64 = 2;
 const STEP: u64 = 4;
-/// A batch should not last longer than this many seconds.
+/// A batch should not last longer than this many seconds, nor than this share of what is measured meanwhile.
 const LONGEST_BATCH: f64 = 0.1;
+const LARGEST_SHARE: f64 = 1.0 / 20.0;
+
+/// How many seconds a batch of a phase may last.
+pub(super) fn longest_batch(phase: &Phase) -> f64 {
+    let measured = phase.jobs.iter().filter(|j| j.role == Role::Measured);
+    measured.filter_map(|j| j.stop.time_s).fold(LONGEST_BATCH, |longest, limit| longest.min(limit * LARGEST_SHARE))
+}
+
+/// What a background job is told besides its pattern.
+pub(super) struct Orders<'a> {
+    pub stop: &'a Stop,
+    /// Seconds that a batch should not exceed.
+    pub longest: f64,
+    /// Whether the user wants the load to end.
+    pub asked_to_stop: &'a dyn Fn() -> bool,
+    pub heart: &'a Heart<'a>,
+}
 
 /// Runs one rank's part of a background job. Collective over the job's group.
 pub(super) fn load(
@@ -29,9 +46,9 @@ pub(super) fn load(
     part: &Part<'_>,
     mut pattern: Option<&mut (dyn Pattern + '_)>,
     metric: Metric,
-    stop: &Stop,
-    (asked_to_stop, heart): (&dyn Fn() -> bool, &Heart<'_>),
+    orders: &Orders<'_>,
 ) -> Partial {
+    let (stop, heart) = (orders.stop, orders.heart);
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
     let mut room = Vec::new();
@@ -46,7 +63,7 @@ pub(super) fn load(
     heart.tell(Beat::Block);
     let begin = world.now();
     let leads = part.group.rank() == 0;
-    let mut leader = leads.then(|| Leader { told, stop, begin, burst: begin, step_s: None, asked_to_stop });
+    let mut leader = leads.then(|| Leader { told, orders, begin, burst: begin, step_s: None });
     // The first step tells how long steps take.
     let mut steps = 1;
     loop {
@@ -86,24 +103,24 @@ pub(super) fn load(
 /// What the leader of a job knows that the others do not.
 struct Leader<'a> {
     told: Option<Box<dyn Pending + 'a>>,
-    stop: &'a Stop,
+    orders: &'a Orders<'a>,
     begin: Time,
     /// Start of the present burst.
     burst: Time,
     /// Seconds of a step in the last batch.
     step_s: Option<f64>,
-    asked_to_stop: &'a dyn Fn() -> bool,
 }
 
 impl Leader<'_> {
     fn wish(&mut self, now: Time) -> u64 {
+        let stop = self.orders.stop;
         let over = match &mut self.told {
             Some(told) => told.test(),
             None => {
-                self.stop.time_s.is_some_and(|limit| now.since(self.begin).secs() >= limit) || (self.asked_to_stop)()
+                stop.time_s.is_some_and(|limit| now.since(self.begin).secs() >= limit) || (self.orders.asked_to_stop)()
             }
         };
-        let tired = self.stop.pulse.is_some_and(|Pulse { on_s, .. }| now.since(self.burst).secs() >= on_s);
+        let tired = stop.pulse.is_some_and(|Pulse { on_s, .. }| now.since(self.burst).secs() >= on_s);
         let wish = if over {
             STOP
         } else if tired {
@@ -116,7 +133,7 @@ impl Leader<'_> {
 
     /// Steps of the batch after the one that starts now.
     fn steps(&self) -> u32 {
-        let fit = self.step_s.map_or(1.0, |step| LONGEST_BATCH / step.max(f64::MIN_POSITIVE));
-        (fit as u32).clamp(1, self.stop.steps.max(1))
+        let fit = self.step_s.map_or(1.0, |step| self.orders.longest / step.max(f64::MIN_POSITIVE));
+        (fit as u32).clamp(1, self.orders.stop.steps.max(1))
     }
 }

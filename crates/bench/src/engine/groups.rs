@@ -83,7 +83,7 @@ impl<'w> Groups<'w> {
                 world.exchange(&mut [Op::recv(from, WARM, &mut [0])]);
             }
         }
-        part.group.barrier();
+        part.group.settle(&mut [], Reduce::Max);
     }
 
     /// A background job says that it is warm.

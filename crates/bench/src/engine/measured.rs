@@ -9,7 +9,7 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
 use crate::kernel::Pattern;
-use comm::{Buffer, Comm, Reduce, Vector, collectives};
+use comm::{Buffer, Comm, Reduce, collectives};
 use record::summary::Extremes;
 use record::{Ended, Histogram, Metric, Stop, Verdict};
 
@@ -43,7 +43,7 @@ pub(super) fn measure(
     if let Some(pattern) = pattern.as_deref_mut() {
         pattern.arrange(0);
     }
-    group.barrier();
+    group.settle(&mut [], Reduce::Max);
     let start = group.now();
     heart.tell(Beat::Block);
     // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
@@ -128,7 +128,7 @@ fn agree_on(group: &dyn Comm, value: Option<f64>, metric: Metric, start: spec::T
     // Largest of v and of -v give both ends in one reduction; a rank without a value loses both.
     let ends = value.map_or([f64::NEG_INFINITY; 2], |v| [v, -v]);
     let mut numbers = [group.now().since(start).secs(), ends[0], ends[1]];
-    group.allreduce(Vector::Values(&mut numbers), Reduce::Max);
+    group.settle(&mut numbers, Reduce::Max);
     let (highest, lowest) = (numbers[1], -numbers[2]);
     let (best, worst) = if metric.impact(lowest, highest) >= 1.0 { (lowest, highest) } else { (highest, lowest) };
     Agreed { elapsed: numbers[0], best, worst }
@@ -138,14 +138,14 @@ fn agree_on(group: &dyn Comm, value: Option<f64>, metric: Metric, start: spec::T
 fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
     let mine = if samples.is_empty() { [0.0, 0.0] } else { [samples.quantile(metric, metric.tail(TAIL)), 1.0] };
     let mut sums = mine;
-    group.allreduce(Vector::Values(&mut sums), Reduce::Sum);
+    group.settle(&mut sums, Reduce::Sum);
     sums[0] / sums[1].max(1.0)
 }
 
 /// How well the tail quantile is known so far, as a relative half-width; infinite if that cannot be said.
 fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
     let mut numbers = recorder.batches.to_numbers();
-    group.allreduce(Vector::Values(&mut numbers), Reduce::Sum);
+    group.settle(&mut numbers, Reduce::Sum);
     let mut merge = |a: Vec<u8>, b: Vec<u8>| {
         let mut merged = Histogram::from_bytes(&a).expect("written by this program");
         merged.merge(&Histogram::from_bytes(&b).expect("written by this program"));

@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::kernel::{Kernel, Progress, Setup};
 use crate::kernels::kernel;
 use crate::layout::{Seat, node_order};
+use background::Orders;
 use comm::{Comm, Reduce, agree};
 use counting::Counting;
 use groups::Groups;
@@ -202,8 +203,9 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         }
         Role::Background => {
             let asked = || run.observer.asked_to_stop();
-            let partial =
-                background::load(run.world, groups, part, pattern, kernel.metric, &job.stop, (&asked, &heart));
+            let longest = background::longest_batch(phase);
+            let orders = Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart };
+            let partial = background::load(run.world, groups, part, pattern, kernel.metric, &orders);
             heart.over();
             partial
         }

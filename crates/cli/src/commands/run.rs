@@ -91,6 +91,9 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
         let code = if record.is_some() { Exit::Incomplete } else { Exit::Failure };
         return Err(Fail::with(code, error));
     }
+    if let Some(effort) = machine.effort().filter(|_| !wanted.quiet && !wanted.plan_only) {
+        eprintln!("tailback: {effort}");
+    }
     conclude(&wanted, &watch)
 }
 

@@ -76,11 +76,15 @@ fn reduced(size: usize, i: usize, salt: u64, how: Reduce) -> f64 {
 /// One all-reduce, as the machine does it or by one of ours.
 type Allreduce = fn(&dyn Comm, Vector<'_>, Reduce);
 
-const ALLREDUCES: [(&str, Allreduce); 4] = [
+const ALLREDUCES: [(&str, Allreduce); 5] = [
     ("the machine's all-reduce", |comm, values, how| comm.allreduce(values, how)),
     ("portable all-reduce", |comm, values, how| collectives::allreduce(comm, values, how)),
     ("doubling all-reduce", |comm, values, how| collectives::doubling_allreduce(comm, values, how)),
     ("ring all-reduce", |comm, values, how| collectives::ring_allreduce(comm, values, how)),
+    ("what is settled between measurements", |comm, values, how| match values {
+        Vector::Values(values) => comm.settle(values, how),
+        Vector::Len(_) => comm.settle(&mut [], how),
+    }),
 ];
 
 /// Lengths around the number of ranks, where shares are empty or uneven, and beyond the change to the ring.
