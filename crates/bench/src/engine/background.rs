@@ -62,8 +62,7 @@ pub(super) fn load(
     groups.say_warm(world, part);
     heart.tell(Beat::Block);
     let begin = world.now();
-    let leads = part.group.rank() == 0;
-    let mut leader = leads.then(|| Leader { told, orders, begin, burst: begin, step_s: None });
+    let mut leader = part.leads().then(|| Leader { told, orders, begin, burst: begin, step_s: None });
     // The first step tells how long steps take.
     let mut steps = 1;
     loop {

@@ -32,6 +32,18 @@ pub(super) struct Part<'w> {
     pub number: u32,
 }
 
+impl Part<'_> {
+    /// Whether this rank speaks for its job.
+    pub fn leads(&self) -> bool {
+        leads(&*self.group)
+    }
+}
+
+/// The last rank of a job leads it: the first is the one that everybody sends to in an incast, where a word to stop would be long on its way.
+fn leads(group: &dyn Comm) -> bool {
+    group.rank() + 1 == group.size()
+}
+
 fn key(phase: &Phase) -> Vec<(Members, Instances, Role)> {
     phase.jobs.iter().map(|j| (j.members.clone(), j.instances, j.role)).collect()
 }
@@ -53,7 +65,7 @@ impl<'w> Groups<'w> {
         // Instances of different jobs must differ in color: jobs are few, so the remainder identifies the job.
         let color = found.zip(number).map(|((job, _), number)| number * phase.jobs.len() as u32 + job as u32);
         let instance = run.world.split(color, position);
-        let leads = group.as_ref().is_some_and(|g| g.rank() == 0);
+        let leads = group.as_ref().is_some_and(|g| leads(&**g));
         let mut leaders = vec![-1.0; phase.jobs.len()];
         if let (Some((job, _)), true) = (found, leads) {
             leaders[job] = run.world.rank() as f64;
@@ -78,7 +90,7 @@ impl<'w> Groups<'w> {
 
     /// A measured job waits here until every background job is warm.
     pub fn wait_until_loaded(&self, world: &dyn Comm, part: &Part<'_>) {
-        if part.group.rank() == 0 {
+        if part.leads() {
             for from in self.leaders(Role::Background) {
                 world.exchange(&mut [Op::recv(from, WARM, &mut [0])]);
             }
@@ -88,7 +100,7 @@ impl<'w> Groups<'w> {
 
     /// A background job says that it is warm.
     pub fn say_warm(&self, world: &dyn Comm, part: &Part<'_>) {
-        if part.group.rank() == 0 {
+        if part.leads() {
             for to in self.leaders(Role::Measured) {
                 world.exchange(&mut [Op::send(to, WARM, &[1])]);
             }
@@ -97,7 +109,7 @@ impl<'w> Groups<'w> {
 
     /// A measured job says that it has measured.
     pub fn stop_load(&self, world: &dyn Comm, part: &Part<'_>) {
-        if part.group.rank() == 0 {
+        if part.leads() {
             for to in self.leaders(Role::Background) {
                 world.exchange(&mut [Op::send(to, STOP, &[1])]);
             }
@@ -112,7 +124,7 @@ impl<'w> Groups<'w> {
         room: &'a mut Vec<u8>,
     ) -> Option<Box<dyn Pending + 'a>> {
         let from: Vec<Rank> = self.leaders(Role::Measured).collect();
-        if part.group.rank() != 0 || from.is_empty() {
+        if !part.leads() || from.is_empty() {
             return None;
         }
         room.resize(from.len(), 0);

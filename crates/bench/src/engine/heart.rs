@@ -21,8 +21,8 @@ impl<'a> Heart<'a> {
         let limited = job.role == Role::Background || job.stop.time_s.is_some();
         // Background jobs end when all measured ones have.
         let measured = |i: usize| job.role == Role::Measured && i != part.job && phase.jobs[i].role == Role::Measured;
-        let limits = (0..phase.jobs.len()).filter(|i| measured(*i)).map(|i| phase.jobs[i].stop.time_s);
-        let others = limits.fold(Some(0.0), |most: Option<f64>, limit| Some(most?.max(limit?)));
+        let mut limits = (0..phase.jobs.len()).filter(|i| measured(*i)).map(|i| phase.jobs[i].stop.time_s);
+        let others = limits.try_fold(0.0, |most: f64, limit| Some(most.max(limit?)));
         Heart { observer: (limited && part.group.rank() < WATCHED).then_some(observer), others }
     }
 
