@@ -118,6 +118,12 @@ const SWITCH: Card = Card {
             default: "64KiB",
         },
         Param {
+            name: "global_buffer",
+            about: "the same behind a global cable; as `buffer` unless given",
+            kind: Kind::Size,
+            default: "64KiB",
+        },
+        Param {
             name: "queueing",
             about: "one queue per input, or one per input and output",
             kind: Kind::Choice(&["voq", "fifo"]),
@@ -201,14 +207,19 @@ pub enum Full {
 pub struct SwitchConfig {
     pub latency: Time,
     pub buffer: u32,
+    pub global_buffer: u32,
     pub queueing: Queueing,
     pub full: Full,
 }
 
 impl SwitchConfig {
-    /// What an output may have under way on a channel: a buffer, or without flow control more than is ever under way.
-    pub(crate) fn credits(&self) -> u32 {
-        if self.full == Full::Drop { 1 << 30 } else { self.buffer }
+    /// What an output may have under way on a channel of this kind of cable: a buffer, or without flow control more than is ever under way.
+    pub(crate) fn credits(&self, cable: &str) -> u32 {
+        match (self.full, cable) {
+            (Full::Drop, _) => 1 << 30,
+            (Full::Wait, "global" | "blue") => self.global_buffer,
+            (Full::Wait, _) => self.buffer,
+        }
     }
 }
 
@@ -248,6 +259,9 @@ impl Default for Config {
     }
 }
 
+/// What is as another parameter of its section unless it is given.
+const ALIKE: [(&str, &str, &str); 2] = [("nic", "rate", "eject_rate"), ("switch", "buffer", "global_buffer")];
+
 /// The three sections that choose a line of a table by `kind`.
 const CHOSEN: [(&str, &str); 3] = [("topology", "single-switch"), ("routing", "minimal"), ("control", "none")];
 
@@ -258,10 +272,12 @@ impl Config {
         let cards = [&HOST, &NIC, &SWITCH, &PROTOCOL];
         let mut read = |card: &Card| -> Result<Params, ConfigError> {
             let mut given = section(&mut file, card.name)?;
-            if card.name == NIC.name
-                && let Some(rate) = given.get("rate").cloned()
-            {
-                given.entry("eject_rate".into()).or_insert(rate);
+            for (of, like, unless_given) in ALIKE {
+                if of == card.name
+                    && let Some(value) = given.get(like).cloned()
+                {
+                    given.entry(unless_given.into()).or_insert(value);
+                }
             }
             Ok(card.resolve(&given)?)
         };
@@ -304,6 +320,7 @@ impl Config {
             switch: SwitchConfig {
                 latency: switch.time("latency"),
                 buffer: switch.size("buffer").min(u32::MAX as usize) as u32,
+                global_buffer: switch.size("global_buffer").min(u32::MAX as usize) as u32,
                 queueing: if switch.word("queueing") == "fifo" { Queueing::Fifo } else { Queueing::Voq },
                 full: if switch.word("full") == "drop" { Full::Drop } else { Full::Wait },
             },
@@ -357,6 +374,7 @@ impl Config {
             ("nic.outstanding", nic.outstanding.to_string()),
             ("switch.latency", switch.latency.to_string()),
             ("switch.buffer", size(switch.buffer as usize)),
+            ("switch.global_buffer", size(switch.global_buffer as usize)),
             ("switch.queueing", queueing.to_string()),
             ("switch.full", if switch.full == Full::Drop { "drop" } else { "wait" }.to_string()),
             ("protocol.eager", size(self.eager)),
@@ -398,6 +416,7 @@ impl Config {
             ("nic.outstanding", f64::from(self.nic.outstanding), 1.0, 1e6),
             ("switch.latency", self.switch.latency.secs(), 0.0, 1.0),
             ("switch.buffer", f64::from(self.switch.buffer), f64::from(self.packet()), 1e9),
+            ("switch.global_buffer", f64::from(self.switch.global_buffer), f64::from(self.packet()), 1e9),
             ("protocol.eager", self.eager as f64, 0.0, 1e12),
             ("protocol.resend", self.resend.secs(), 1e-9, 1e3),
         ];
@@ -488,6 +507,8 @@ mod tests {
             Config::from_toml("nodes = 4\n[nic]\nrate = \"100Gb/s\"\nmtu = \"2KiB\"\n[host]\nflops = 1e10").unwrap();
         assert_eq!((c.nodes, c.nic.mtu, c.host.flops), (4, 2048, 1e10));
         assert_eq!(c.nic.eject_rate, c.nic.rate);
+        let c = Config::from_toml("[switch]\nbuffer = \"8KiB\"").unwrap();
+        assert_eq!((c.switch.buffer, c.switch.global_buffer), (8192, 8192));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct OutKind {
     pub(crate) latency: u64,
     pub(crate) credit_latency: u64,
     pub(crate) pace: Pace,
+    /// The buffer of a channel at the other side.
+    buffer: u32,
 }
 
 /// What an output is seldom asked for.
@@ -116,7 +118,6 @@ pub(crate) struct Outs {
     queues: Vec<InputQueue>,
     /// By input port (numbered as the output of the same port) and channel; empty with virtual output queues.
     pub(crate) fifos: Vec<Fifo>,
-    pub(crate) buffer: u32,
 }
 
 impl Outs {
@@ -124,13 +125,12 @@ impl Outs {
         let first = part.first_link as usize;
         let links = &fabric.links[first..first + part.links as usize];
         let vcs = fabric.vcs;
-        let buffer = fabric.config.switch.credits();
         let fifos = if fabric.config.switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
         let mut outs = Outs {
             first: part.first_link,
             vcs,
             list: Vec::with_capacity(links.len()),
-            credits: vec![buffer; links.len() * vcs],
+            credits: Vec::with_capacity(links.len() * vcs),
             rings: vec![NONE; links.len() * vcs],
             rare: vec![Rare::default(); links.len()],
             kinds: Vec::new(),
@@ -138,7 +138,6 @@ impl Outs {
             free_return: NONE,
             queues: Vec::new(),
             fifos: vec![Fifo { head: NONE, tail: NONE, active: false }; fifos],
-            buffer,
         };
         for link in links {
             let out = outs.make(fabric, link);
@@ -149,7 +148,9 @@ impl Outs {
 
     fn make(&mut self, fabric: &Fabric, link: &Link) -> Out {
         let is_nic = link.from & ENDPOINT != 0;
-        let kind = OutKind { latency: link.latency, credit_latency: link.credit_latency, pace: link.pace };
+        let buffer = fabric.config.switch.credits(link.kind);
+        self.credits.extend(std::iter::repeat_n(buffer, self.vcs));
+        let kind = OutKind { latency: link.latency, credit_latency: link.credit_latency, pace: link.pace, buffer };
         Out {
             busy: 0,
             wake: u64::MAX,
@@ -245,7 +246,7 @@ impl Outs {
             self.free_return = r;
             let credits = &mut self.credits[o as usize * self.vcs + usize::from(vc)];
             *credits += bytes;
-            debug_assert!(*credits <= self.buffer, "more credits than buffer");
+            debug_assert!(*credits <= self.kinds[usize::from(out.kind)].buffer, "more credits than buffer");
         }
     }
 
@@ -316,7 +317,7 @@ impl Outs {
     /// Whether nobody waits and every credit is here or on its way, as it must be when nothing is left to happen.
     pub(crate) fn at_rest(&self) -> bool {
         (0..self.list.len() as u32).all(|o| {
-            let whole = |vc| self.credits(o, vc) + self.returning(o, vc) == self.buffer;
+            let whole = |vc| self.credits(o, vc) + self.returning(o, vc) == self.kind(o).buffer;
             self.list[o as usize].waiting == 0 && (0..self.vcs as u8).all(whole)
         })
     }
@@ -437,7 +438,7 @@ impl Load<'_> {
         self.outs.take_returns(o, self.now);
         let at = o as usize * self.outs.vcs + usize::from(self.class * self.class_vcs);
         let free: u64 = self.outs.credits[at..at + usize::from(self.class_vcs)].iter().map(|&c| u64::from(c)).sum();
-        u64::from(self.class_vcs) * u64::from(self.outs.buffer) - free
+        u64::from(self.class_vcs) * u64::from(self.outs.kind(o).buffer) - free
     }
     /// Free bytes in the buffer at the far side of a port, for a channel of the packet's class.
     pub fn credits(&mut self, port: Port, vc: u8) -> u32 {

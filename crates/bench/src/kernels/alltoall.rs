@@ -8,6 +8,13 @@ use spec::{Card, Kind, Param, ReadParams, Work};
 
 const SIZE: Param = Param { name: "size", about: "bytes for each peer", kind: Kind::Size, default: "4KiB" };
 
+const PARTNERS: Param = Param {
+    name: "partners",
+    about: "partners of a step; the next step goes on with the next ones, and 0 is all of them",
+    kind: Kind::Count,
+    default: "0",
+};
+
 /// GPCNeT's "Multiple Alltoall".
 pub const ALLTOALL: Kernel = Kernel {
     card: Card {
@@ -27,7 +34,7 @@ pub const PAIRWISE: Kernel = Kernel {
         name: "a2a",
         about: "All-to-all by pairwise exchanges of 4 KiB, one partner at a time",
         source: "GPCNeT §3.1.2",
-        params: &[SIZE],
+        params: &[SIZE, PARTNERS],
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
@@ -81,6 +88,10 @@ const TAG: Tag = 987;
 struct Pairwise<'c> {
     comm: &'c dyn Comm,
     size: usize,
+    /// Partners of a step.
+    each: usize,
+    /// The exchange that was last, 1 to n - 1 in turn.
+    last: usize,
     round: u64,
     out: Lanes,
     into: Lanes,
@@ -89,11 +100,16 @@ struct Pairwise<'c> {
 fn start_pairwise(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
     let lane = || Lanes::new(setup.payload, 1, size);
-    Ok(Box::new(Pairwise { comm: setup.comm, size, round: 0, out: lane(), into: lane() }))
+    let all = setup.comm.size() - 1;
+    let each = match setup.params.count("partners") as usize {
+        0 => all,
+        n => n.min(all),
+    };
+    Ok(Box::new(Pairwise { comm: setup.comm, size, each, last: all, round: 0, out: lane(), into: lane() }))
 }
 
 impl Pairwise<'_> {
-    /// Whom step `i` sends to and receives from.
+    /// Whom exchange `i` sends to and receives from.
     fn partners(&self, i: usize) -> (usize, usize) {
         let (me, n) = (self.comm.rank(), self.comm.size());
         if n.is_power_of_two() { (me ^ i, me ^ i) } else { ((me + i) % n, (me + n - i) % n) }
@@ -108,18 +124,18 @@ impl Pattern for Pairwise<'_> {
     }
 
     fn step(&mut self) -> Option<Work> {
-        let n = self.comm.size();
-        for i in 1..n {
-            let (to, from) = self.partners(i);
+        for _ in 0..self.each {
+            self.last = self.last % (self.comm.size() - 1) + 1;
+            let (to, from) = self.partners(self.last);
             let into = self.into.buffers().next().expect("one lane");
             let data = self.out.data(0);
             self.comm.exchange(&mut [Op::Recv { from, tag: TAG, into }, Op::Send { to, tag: TAG, data }]);
         }
-        Some(sent(n, self.size))
+        Some(sent(self.each + 1, self.size))
     }
 
     fn verify(&mut self) -> Verdict {
-        let (_, sender) = self.partners(self.comm.size() - 1);
+        let (_, sender) = self.partners(self.last);
         self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
     }
 }

@@ -9,7 +9,7 @@ use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
 
-const ORDER: Param = Param {
+pub(super) const ORDER: Param = Param {
     name: "order",
     about: "order of the ranks in the ring",
     kind: Kind::Choice(&["random", "natural"]),

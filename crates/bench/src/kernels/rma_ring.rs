@@ -1,18 +1,11 @@
 //! Rings with remote memory access: the neighbours need do nothing.
 
-use super::ring::neighbours;
+use super::ring::{ORDER, neighbours};
 use crate::kernel::{Kernel, Pattern, Setup};
 use crate::payload::{Lanes, Stamp, unchecked};
 use comm::{Access, Comm, Refusal, Window};
 use record::{Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
-
-const ORDER: Param = Param {
-    name: "order",
-    about: "order of the ranks in the ring",
-    kind: Kind::Choice(&["random", "natural"]),
-    default: "random",
-};
 
 /// GPCNeT's "RR Get Lat".
 pub const GET_LATENCY: Kernel = Kernel {

@@ -137,6 +137,11 @@ pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
     Ok(Ground { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots) })
 }
 
+/// An all-to-all congestor on more than so many nodes exchanges with so many partners in a step, not with all: with thousands of nodes under
+/// load a whole exchange outlasts the measurement many times, and a step must be over before the canaries start, and another when they are done.
+const MANY_NODES: u32 = 64;
+const PARTNERS: u32 = 8;
+
 /// The background jobs of a set of congestors on their ground.
 pub(super) fn background(set: &[Written], taken: &[Written], ground: &Ground, limits: &Limits) -> Vec<Job> {
     let (mut first_node, nodes, first_slot, slots) = ground.load;
@@ -145,8 +150,12 @@ pub(super) fn background(set: &[Written], taken: &[Written], ground: &Ground, li
     for (w, nodes) in set.iter().zip(divide(nodes, &weights)) {
         let members = Members::Block { first_node, nodes, first_slot, slots };
         first_node += nodes;
-        let stop = limits.congestor(&w.kernel, w.size, nodes);
-        let (name, kernel, params) = (unique(&w.label, taken, &jobs), w.kernel.clone(), w.params.clone());
+        let (name, kernel, mut params) = (unique(&w.label, taken, &jobs), w.kernel.clone(), w.params.clone());
+        let mut stop = limits.congestor(&w.kernel, w.size, nodes);
+        if kernel == "a2a" && nodes > MANY_NODES && !params.contains_key("partners") {
+            params.insert("partners".into(), PARTNERS.to_string());
+            stop = limits.congestor(&w.kernel, w.size, PARTNERS);
+        }
         jobs.push(Job { name, kernel, params, role: Role::Background, members, instances: Instances::Slot, stop });
     }
     jobs

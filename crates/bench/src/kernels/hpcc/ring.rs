@@ -54,8 +54,8 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         loops: setup.params.count("loops").max(1),
         measurements: setup.params.count("measurements").max(1),
         rings: setup.params.count("rings"),
-        out: Lanes::new(setup.payload, 2, size),
-        into: Lanes::new(setup.payload, 2, size),
+        out: Lanes::with_ends(setup.payload, 2, size),
+        into: Lanes::with_ends(setup.payload, 2, size),
         verdict: Verdict::Right { checked: 0 },
         best: Vec::new(),
     }))
