@@ -5,7 +5,7 @@ use crate::{host, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
 use comm::{Comm, MachineError};
-use record::MachineRecord;
+use record::{BoxRecord, BundleRecord, MachineRecord, NetworkRecord, RunRecord, Series, SliceRecord};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -139,6 +139,14 @@ impl Machine {
         }
     }
 
+    /// Adds to a record what a simulated machine knows after the run: what broke, and what its network did.
+    pub fn complete(&self, record: &mut RunRecord) {
+        if let Machine::Simulated { machine, .. } = self {
+            record.events = machine.events();
+            record.network = network(machine.film());
+        }
+    }
+
     /// What a reader must know of it.
     pub fn warnings(&self) -> Vec<String> {
         match self {
@@ -233,6 +241,40 @@ fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
         std::fs::read_to_string(path).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {name}: {e}")))?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
     Ok((stem, text))
+}
+
+/// The film of a run as records hold it; none if no phase was filmed.
+fn network(film: sim::Film) -> Option<NetworkRecord> {
+    let boxes = film.boxes.into_iter().map(|b| BoxRecord {
+        name: b.name,
+        // A tenth of a unit is more than a picture shows.
+        x: (b.at.0 * 10.0).round() / 10.0,
+        y: (b.at.1 * 10.0).round() / 10.0,
+        level: b.level,
+        switches: b.switches as u32,
+        nics: b.endpoints as u32,
+    });
+    let seconds = |ps: u64| spec::Time::from_ps(ps).secs();
+    let slices = film.slices.into_iter();
+    let slices = slices.map(|s| SliceRecord { phase: s.phase, from_s: seconds(s.from), to_s: seconds(s.to) });
+    let bundles = film.bundles.into_iter().map(|b| BundleRecord {
+        from: b.from as u32,
+        to: b.to as u32,
+        kind: b.kind.into(),
+        cables: b.cables as u32,
+        rate_bytes_per_s: b.rate,
+        bytes: Series(b.bytes),
+        stalled_ns: Series(b.stalled.into_iter().map(|ps| (ps + 500) / 1000).collect()),
+    });
+    let network = NetworkRecord {
+        size: film.size,
+        grouped: film.grouped,
+        boxes: boxes.collect(),
+        slices: slices.collect(),
+        bundles: bundles.collect(),
+        others: Series(film.others.into_iter().flat_map(|(a, b)| [u64::from(a), u64::from(b)]).collect()),
+    };
+    (!network.slices.is_empty()).then_some(network)
 }
 
 /// What is known of the MPI library, by name.

@@ -96,6 +96,17 @@ impl Watch {
         (state.record.take(), state.failure.take())
     }
 
+    /// Adds to the record what is known only after the run, and saves it.
+    pub fn complete(&self, machine: &crate::machine::Machine) {
+        let mut state = self.lock();
+        let Some(mut record) = state.record.take() else { return };
+        if machine.is_simulated() {
+            machine.complete(&mut record);
+            state.store(&record);
+        }
+        state.record = Some(record);
+    }
+
     /// Marks what is there as incomplete and saves it.
     pub fn give_up(&self, reason: &str) {
         let mut state = self.lock();

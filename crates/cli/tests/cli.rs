@@ -123,3 +123,36 @@ fn the_doctor_names_what_is_there_and_what_mends_it() {
     assert_eq!(out.status.code(), Some(0));
     assert!(stdout.contains("/nowhere/libmpi.so") && stdout.contains("mend:"), "{stdout}");
 }
+
+#[test]
+fn the_record_and_the_reports_say_what_broke_and_where_it_stalled() {
+    let dir = folder("cli-fault");
+    let machine = "nodes = 8\nranks_per_node = 2\n[topology]\nkind = \"chain\"\nswitches = 2\n\
+                   [[fault]]\nat = \"300us\"\nlink = \"0-1\"\nrate = \"1.25GB/s\"\n";
+    fs::write(dir.join("broken.toml"), machine).unwrap();
+    let run = |out: &str, threads: &str| {
+        let words =
+            ["run", "gpcnet", "--on", "broken.toml", "--rounds", "6", "--cut", "50", "--time", "5ms", "--out", out];
+        let done = tailback(&dir, &[&words[..], &["--threads", threads]].concat());
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        text(&done.stdout).to_string()
+    };
+    let stdout = run("one", "1");
+    let event = "link 0-1 set to 1.25GB/s at 300us";
+    assert!(stdout.contains(&format!("during the run: {event}")), "{stdout}");
+    let json = fs::read_to_string(dir.join("one/run.json")).unwrap();
+    assert!(json.contains(event), "the record does not say what happened");
+    let record = record::read(&dir.join("one/run.json")).unwrap();
+    let network = record.network.expect("a simulated run has a film");
+    assert_eq!(network.boxes.len(), 2);
+    assert!(
+        record.phases.iter().all(|p| network.slices.iter().any(|s| s.phase == p.name)),
+        "a slice per phase at least"
+    );
+    // Both ways of the slow cable, and NICs before it, are what stalls.
+    assert!(stdout.contains("switch 0 to switch 1") || stdout.contains("NICs of switch"), "{stdout}");
+    let page = fs::read_to_string(dir.join("one/report.html")).unwrap();
+    assert!(page.contains(event) && page.contains("type=\"range\"") && page.contains("data-k="));
+    run("two", "2");
+    assert_eq!(json, fs::read_to_string(dir.join("two/run.json")).unwrap());
+}

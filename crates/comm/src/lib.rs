@@ -236,6 +236,9 @@ pub trait Comm {
     fn counters(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
+    /// A phase of this name begins, or the present one ends: for machines that keep a film of themselves. Said by rank 0 of the
+    /// world alone; it takes no time and changes nothing.
+    fn mark(&self, _phase: Option<&str>) {}
     /// Waits until every rank is here.
     fn barrier(&self) {
         collectives::barrier(self)

@@ -6,8 +6,10 @@
 pub mod batches;
 pub mod histogram;
 pub mod metric;
+pub mod network;
 pub mod plan;
 pub mod reference;
+pub mod rings;
 pub mod run;
 pub mod schema;
 pub mod store;
@@ -17,6 +19,7 @@ pub mod verdict;
 pub use batches::Batches;
 pub use histogram::Histogram;
 pub use metric::{Direction, Metric};
+pub use network::{BoxRecord, BundleRecord, NetworkRecord, Series, SliceRecord};
 pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Place, Plan, PlanError, Pulse, Role, Stop};
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status};
 pub use store::{StoreError, read, write};

@@ -3,6 +3,7 @@
 use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
+use crate::network::NetworkRecord;
 use crate::plan::{Plan, Role};
 use crate::summary::Summary;
 use crate::verdict::Verdict;
@@ -44,8 +45,14 @@ pub struct RunRecord {
     pub node_names: Vec<String>,
     /// What a reader must know before believing a number.
     pub warnings: Vec<String>,
+    /// What happened to the machine during the run, in the order of time: what broke, what was mended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// What ran, in order.
     pub phases: Vec<PhaseRecord>,
+    /// What a simulated network did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkRecord>,
 }
 
 /// Whether a run is all there.

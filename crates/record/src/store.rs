@@ -123,6 +123,8 @@ mod tests {
             plan: Plan::new("none", 1, NodeOrder::Natural, Payload::Checked, vec![]),
             node_names: vec![],
             warnings: vec![],
+            events: Vec::new(),
+            network: None,
             phases: vec![],
         }
     }

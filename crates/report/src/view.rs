@@ -2,6 +2,9 @@
 
 use record::{Interval, JobRecord, MachineRecord, Members, Metric, Role, RunRecord, Status, Verdict};
 
+/// Events that reports list; the record has all.
+const EVENTS: usize = 12;
+
 /// What a run means in one word, and the exit code that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -187,6 +190,11 @@ impl<'a> View<'a> {
         all.extend(self.record.plan.notes.iter().cloned());
         if let Status::Incomplete { reason } = &self.record.status {
             all.push(format!("incomplete: {reason}"));
+        }
+        all.extend(self.record.events.iter().take(EVENTS).map(|event| format!("during the run: {event}")));
+        let more = self.record.events.len().saturating_sub(EVENTS);
+        if more > 0 {
+            all.push(format!("during the run {more} more things happened to the machine; the record lists them"));
         }
         all.extend(self.notes());
         for phase in &self.record.phases {

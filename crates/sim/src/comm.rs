@@ -215,6 +215,10 @@ impl Comm for SimComm<'_, '_> {
         self.place.catch_up();
         self.place.lp.borrow().node_counters(self.node() as u32)
     }
+    fn mark(&self, phase: Option<&str>) {
+        let at = self.now().ps();
+        self.place.lp.borrow_mut().cuts.push((at, phase.map(String::from)));
+    }
 }
 
 struct SimPending<'a, 'f> {

@@ -12,35 +12,42 @@ use std::fmt::Write;
 
 /// More switches than this are drawn by groups.
 const MOST_SWITCHES: usize = 80;
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 640.0;
+pub(crate) const WIDTH: f64 = 960.0;
+pub(crate) const HEIGHT: f64 = 640.0;
 const MARGIN: f64 = 60.0;
 /// Distinguishable also without colour vision (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// One box of the picture.
-struct Item {
-    level: u32,
-    group: u32,
-    switches: usize,
-    endpoints: usize,
-    x: f64,
-    y: f64,
+pub(crate) struct Item {
+    pub(crate) level: u32,
+    pub(crate) group: u32,
+    pub(crate) switches: usize,
+    pub(crate) endpoints: usize,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
 }
 
 /// What is to be drawn: boxes, and how many cables of which kind join two of them.
-struct Picture {
-    items: Vec<Item>,
+pub(crate) struct Picture {
+    pub(crate) items: Vec<Item>,
+    /// The box of each switch.
+    pub(crate) item_of: Vec<usize>,
     bundles: BTreeMap<(usize, usize, &'static str), usize>,
-    grouped: bool,
+    pub(crate) grouped: bool,
 }
 
 /// Draws the network of a configuration as SVG, or says why it cannot be built.
 pub fn draw(config: &Config) -> Result<String, ConfigError> {
     let fabric = Fabric::new(config)?;
-    let mut picture = gather(&fabric);
+    Ok(svg(&placed(&fabric), config, fabric.switches.len()))
+}
+
+/// What is to be drawn, and where.
+pub(crate) fn placed(fabric: &Fabric) -> Picture {
+    let mut picture = gather(fabric);
     place(&mut picture.items);
-    Ok(svg(&picture, config, fabric.switches.len()))
+    picture
 }
 
 /// How many cables each switch is away from the nearest with endpoints.
@@ -99,7 +106,7 @@ fn gather(fabric: &Fabric) -> Picture {
             *bundles.entry((a, b, link.kind)).or_insert(0) += 1;
         }
     }
-    Picture { items, bundles, grouped }
+    Picture { items, item_of, bundles, grouped }
 }
 
 /// Rows if there are several levels, else a circle.

@@ -25,6 +25,7 @@ mod draw;
 mod event;
 mod fabric;
 mod faults;
+mod film;
 mod loss;
 mod lp;
 mod machine;
@@ -47,6 +48,7 @@ pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use event::QueueKind;
 pub use faults::{Fault, Place};
+pub use film::{Bundle, Film, FilmBox, Slice};
 pub use machine::Machine;
 pub use output::{Counters, Load};
 

@@ -8,6 +8,7 @@ use crate::control::{Asks, By, Control, Flow};
 use crate::event::{Event, Queue};
 use crate::fabric::Fabric;
 use crate::faults::Health;
+use crate::film::Cut;
 use crate::matching::Matching;
 use crate::meeting::Key as MeetingKey;
 use crate::nic::Nics;
@@ -85,6 +86,8 @@ pub(crate) struct Lp<'f> {
     pub(crate) failure: Option<(u64, String)>,
     /// A meeting whose last member has joined: its results wait to be handed out.
     pub(crate) met: Option<MeetingKey>,
+    /// Phases that have begun or ended here since the window began.
+    pub(crate) cuts: Vec<Cut>,
 }
 
 /// Why the loop stopped.
@@ -136,6 +139,7 @@ impl<'f> Lp<'f> {
             totals: Totals::default(),
             failure: None,
             met: None,
+            cuts: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::config::{Config, ConfigError};
 use crate::counters::{PortCounters, Stats};
 use crate::event::Event;
 use crate::fabric::Fabric;
+use crate::film::{Cut, Film, Reel, Scene};
 use crate::lp::{Lp, Mail, Stop};
 use crate::meeting::{Meetings, Members};
 use crate::protocol::{Blocked, Doing};
@@ -20,7 +21,7 @@ use spec::Time;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many waiting ranks an error names before it only counts.
@@ -35,8 +36,14 @@ pub struct Machine {
     after: Mutex<After>,
 }
 
-/// What the last run left: statistics, ports, and what broke.
-type After = (Stats, Vec<PortCounters>, Vec<String>);
+/// What the last run left: statistics, ports, what broke, and the film.
+#[derive(Default)]
+struct After {
+    stats: Stats,
+    ports: Vec<PortCounters>,
+    events: Vec<String>,
+    film: Film,
+}
 
 /// What the threads of a run share.
 struct Shared<'a> {
@@ -50,6 +57,10 @@ struct Shared<'a> {
     next: Vec<AtomicU64>,
     failed: AtomicBool,
     mail: Vec<Mutex<Vec<(u16, Mail)>>>,
+    scene: Scene,
+    /// When phases began and ended, and how many of these there are.
+    cuts: Mutex<Vec<Cut>>,
+    cut_count: AtomicUsize,
     ends: Mutex<Vec<End>>,
 }
 
@@ -64,6 +75,7 @@ struct End {
     waiting: Vec<(u32, String)>,
     at_rest: bool,
     happened: Vec<usize>,
+    reel: Reel,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -95,17 +107,22 @@ impl Machine {
 
     /// What the last run did.
     pub fn stats(&self) -> Stats {
-        lock(&self.after).0.clone()
+        lock(&self.after).stats.clone()
     }
 
     /// Every port that sent something in the last run.
     pub fn ports(&self) -> Vec<PortCounters> {
-        lock(&self.after).1.clone()
+        lock(&self.after).ports.clone()
     }
 
     /// What broke or was mended during the last run, in the order of time, for the record.
     pub fn events(&self) -> Vec<String> {
-        lock(&self.after).2.clone()
+        lock(&self.after).events.clone()
+    }
+
+    /// What the last run looked like while its phases lasted; empty if nobody marked a phase.
+    pub fn film(&self) -> Film {
+        lock(&self.after).film.clone()
     }
 
     /// The closed form of a lone message's time between two ranks of different nodes, from the start of the send to the end
@@ -131,8 +148,7 @@ impl Machine {
         wanted.clamp(1, self.fabric.parts.len())
     }
 
-    fn conclude(&self, mut ends: Vec<End>, threads: usize) -> Result<(), MachineError> {
-        ends.sort_by_key(|e| e.part);
+    fn conclude(&self, mut ends: Vec<End>, threads: usize, film: Film) -> Result<(), MachineError> {
         let mut stats = Stats { threads, parts: self.fabric.parts.len(), ..Stats::default() };
         let mut ports = Vec::new();
         for end in &mut ends {
@@ -144,7 +160,7 @@ impl Machine {
         broke.sort_unstable();
         broke.dedup();
         let events = broke.iter().map(|&n| self.fabric.faults[n].fault.to_string()).collect();
-        *lock(&self.after) = (stats, ports, events);
+        *lock(&self.after) = After { stats, ports, events, film };
         let first = ends.iter().filter_map(|e| e.failure.as_ref().map(|f| (f.0, e.part, &f.1))).min();
         if let Some((time, _, reason)) = first {
             return Err(MachineError(format!("at {}: {reason}", Time::from_ps(time))));
@@ -175,6 +191,9 @@ impl comm::Machine for Machine {
             next: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             failed: AtomicBool::new(false),
             mail: (0..parts).map(|_| Mutex::default()).collect(),
+            scene: Scene::new(&self.fabric),
+            cuts: Mutex::default(),
+            cut_count: AtomicUsize::new(0),
             ends: Mutex::default(),
         };
         let mut outcomes = vec![];
@@ -191,7 +210,11 @@ impl comm::Machine for Machine {
         if let Some(Err(reason)) = outcomes.into_iter().find(Result::is_err) {
             return Err(MachineError(reason));
         }
-        self.conclude(std::mem::take(&mut lock(&shared.ends)), threads)
+        let mut ends = std::mem::take(&mut *lock(&shared.ends));
+        ends.sort_by_key(|e| e.part);
+        let reels: Vec<Reel> = ends.iter_mut().map(|e| std::mem::take(&mut e.reel)).collect();
+        let film = shared.scene.film(&reels, &lock(&shared.cuts));
+        self.conclude(ends, threads, film)
     }
 }
 
@@ -200,6 +223,7 @@ impl comm::Machine for Machine {
 struct Post<'c, 'f> {
     cell: &'c RefCell<Lp<'f>>,
     fibers: RefCell<Vec<u32>>,
+    reel: RefCell<Reel>,
 }
 
 impl<'a> Shared<'a> {
@@ -225,13 +249,13 @@ impl<'a> Shared<'a> {
                 let mut lp = cell.borrow_mut();
                 let ranks = lp.hosts.ranks.len() as u32;
                 (0..ranks).for_each(|local| lp.queue.push(0, Event::Resume(local)));
-                posts.push(Post { cell, fibers: RefCell::new(vec![NONE; ranks as usize]) });
+                posts.push(Post { cell, fibers: RefCell::new(vec![NONE; ranks as usize]), reel: RefCell::default() });
             }
             let outcome = self.windows(thread, &posts, fibers);
             let overflowed = fibers.overflowed();
             for post in &posts {
                 self.note_overflow(post, &overflowed);
-                lock(&self.ends).push(end_of(&mut post.cell.borrow_mut()));
+                lock(&self.ends).push(end_of(&mut post.cell.borrow_mut(), post.reel.take()));
             }
             outcome
         });
@@ -261,7 +285,7 @@ impl<'a> Shared<'a> {
     /// Runs window after window until nothing is left to happen.
     fn windows<'c>(&'c self, thread: usize, posts: &[Post<'c, 'a>], fibers: &mut Fibers<'c>) -> Result<(), String> {
         let broken = |_| "another thread of the simulator panicked".to_string();
-        let mut failed = false;
+        let (mut failed, mut cuts) = (false, 0);
         loop {
             let mine = posts.iter().filter_map(|p| p.cell.borrow_mut().queue.peek()).min().unwrap_or(u64::MAX);
             self.next[thread].store(mine, Ordering::Release);
@@ -270,11 +294,14 @@ impl<'a> Shared<'a> {
             if next == u64::MAX || failed {
                 return Ok(());
             }
-            let limit = next.saturating_add(self.fabric.lookahead);
+            let due = self.film(posts, next);
+            // A part alone has no end of a window, so its slices end where they should.
+            let limit = next.saturating_add(self.fabric.lookahead).min(if self.alone() { due } else { u64::MAX });
             for post in posts {
                 self.run_part(post, limit, fibers);
                 let mut lp = post.cell.borrow_mut();
                 self.hand_over(&mut lp);
+                self.note_cuts(&mut lp);
                 if lp.failure.is_some() {
                     self.failed.store(true, Ordering::Release);
                 }
@@ -282,6 +309,9 @@ impl<'a> Shared<'a> {
             self.barrier.wait().map_err(broken)?;
             // Read here, where nobody sets it: all threads must decide alike.
             failed = self.failed.load(Ordering::Acquire);
+            if cuts < self.cut_count.load(Ordering::Acquire) {
+                cuts = self.cut(posts, cuts);
+            }
             for post in posts {
                 let mut lp = post.cell.borrow_mut();
                 let mut mail = lock(&self.mail[usize::from(lp.id)]);
@@ -291,6 +321,38 @@ impl<'a> Shared<'a> {
                 self.meetings.hand_out(&mut lp);
             }
         }
+    }
+
+    fn alone(&self) -> bool {
+        self.fabric.parts.len() == 1
+    }
+
+    /// Ends the slices of the film that are over before the next event. When the present one will be.
+    fn film(&self, posts: &[Post<'_, 'a>], next: u64) -> u64 {
+        let due = || posts[0].reel.borrow().due();
+        while next != u64::MAX && next >= due() {
+            posts.iter().for_each(|p| p.reel.borrow_mut().tick(&p.cell.borrow().outs));
+        }
+        due()
+    }
+
+    /// Puts a part's marks where all parts find them after the window.
+    fn note_cuts(&self, lp: &mut Lp<'_>) {
+        if !lp.cuts.is_empty() {
+            self.cut_count.fetch_add(lp.cuts.len(), Ordering::AcqRel);
+            lock(&self.cuts).append(&mut lp.cuts);
+        }
+    }
+
+    /// Cuts the film where phases have begun or ended since the first `known` of them.
+    fn cut(&self, posts: &[Post<'_, 'a>], known: usize) -> usize {
+        let cuts = lock(&self.cuts);
+        for (at, phase) in &cuts[known..] {
+            for post in posts {
+                post.reel.borrow_mut().cut(&self.scene, &post.cell.borrow().outs, *at, phase.is_some());
+            }
+        }
+        cuts.len()
     }
 
     /// Puts a part's mail where its receivers find it after the window.
@@ -304,7 +366,7 @@ impl<'a> Shared<'a> {
 
     /// Serves a part's events before `limit`, letting its ranks run.
     fn run_part<'c>(&'c self, post: &Post<'c, 'a>, limit: u64, fibers: &mut Fibers<'c>) {
-        let alone = self.fabric.parts.len() == 1;
+        let alone = self.alone();
         loop {
             let stop = post.cell.borrow_mut().serve(limit);
             let Stop::Resume(rank) = stop else { return };
@@ -328,6 +390,9 @@ impl<'a> Shared<'a> {
             // With one part nobody else can be late: outcomes need not wait for the end of a window.
             if lp.met.take().is_some() && alone {
                 self.meetings.hand_out(&mut lp);
+            }
+            if alone && !lp.cuts.is_empty() {
+                return;
             }
         }
     }
@@ -364,7 +429,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 }
 
 /// What a part leaves when the run is over.
-fn end_of(lp: &mut Lp<'_>) -> End {
+fn end_of(lp: &mut Lp<'_>, reel: Reel) -> End {
     let waiting = |(local, rank): (usize, &crate::protocol::Rank)| {
         let world = world_rank(lp.fabric, lp.id, local as u32);
         match rank.blocked {
@@ -386,6 +451,7 @@ fn end_of(lp: &mut Lp<'_>) -> End {
         at_rest: lp.at_rest(),
         happened: lp.health.take().map_or(Vec::new(), |h| h.happened),
         failure: lp.failure.take(),
+        reel,
     }
 }
 

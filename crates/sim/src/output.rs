@@ -341,6 +341,13 @@ impl Outs {
         }
     }
 
+    /// Bytes sent, and picoseconds stalled until a time, with a stall that is still under way.
+    pub(crate) fn so_far(&self, o: u32, at: u64) -> (u64, u64) {
+        let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
+        let under_way = if out.stalled { at.saturating_sub(rare.stalled_since) } else { 0 };
+        (out.bytes, rare.stalled_ps + under_way)
+    }
+
     pub(crate) fn counters(&self, o: u32) -> Counters {
         let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
         Counters {

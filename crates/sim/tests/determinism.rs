@@ -63,6 +63,54 @@ fn one_thread_and_several() {
     }
 }
 
+/// The film is a witness: it is the same on any number of threads, adds up to what the ports counted, and changes nothing.
+#[test]
+fn a_film_changes_nothing_and_is_the_same_on_any_number_of_threads() {
+    let filmed = |comm: &dyn Comm| {
+        for phase in ["first", "second"] {
+            comm.barrier();
+            if comm.rank() == 0 {
+                comm.mark(Some(phase));
+            }
+            mixture(comm);
+            if comm.rank() == 0 {
+                comm.mark(None);
+            }
+        }
+    };
+    let plain = |comm: &dyn Comm| {
+        for _ in 0..2 {
+            comm.barrier();
+            mixture(comm);
+        }
+    };
+    for layout in ["nodes = 9\n", CHAIN] {
+        // Room for two packets, so that the incast stalls cables.
+        let text = |threads: usize| format!("threads = {threads}\n{layout}[switch]\nbuffer = \"8400B\"\n");
+        let one = machine(&text(1));
+        run(&one, plain);
+        let before = one.stats();
+        assert!(one.film().slices.is_empty());
+        run(&one, filmed);
+        assert_eq!(one.stats(), before);
+        let film = one.film();
+        let phases: Vec<&str> = film.slices.iter().map(|s| s.phase.as_str()).collect();
+        assert!(phases.first() == Some(&"first") && phases.last() == Some(&"second"), "{phases:?}");
+        assert!(film.slices.len() > 3 && film.slices.windows(2).all(|w| w[0].to <= w[1].from));
+        // All but the few packets of the barriers and of the last ranks.
+        let sent: u64 = film.bundles.iter().filter(|b| b.kind == "inject").flat_map(|b| &b.bytes).sum();
+        let counted: u64 =
+            one.ports().iter().filter(|p| p.name.starts_with("endpoint")).map(|p| p.counters.bytes).sum();
+        assert!(sent <= counted && sent as f64 > 0.9 * counted as f64, "{sent} of {counted} bytes");
+        assert!(film.bundles[0].stalled.iter().sum::<u64>() > 0, "an incast stalls something");
+        for threads in [2, 3] {
+            let several = machine(&text(threads));
+            run(&several, filmed);
+            assert_eq!(several.film(), film, "{threads} threads");
+        }
+    }
+}
+
 #[test]
 fn the_hash_sees_a_difference() {
     let (a, b) = (stats("nodes = 9\n"), stats("nodes = 9\n[nic]\nlatency = \"51ns\"\n"));

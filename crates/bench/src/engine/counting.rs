@@ -53,6 +53,12 @@ impl<'w> Counting<'w> {
         if self.here.rank() == 0 { self.counters.read(self.world) } else { Vec::new() }
     }
 
+    fn mark(&self, phase: Option<&str>) {
+        if self.world.rank() == 0 {
+            self.world.mark(phase);
+        }
+    }
+
     /// Reads before a phase. Collective.
     pub fn start(&self, phase: &Phase, groups: &Groups<'_>) -> Start {
         let mut mine = vec![0.0; phase.jobs.len()];
@@ -63,12 +69,14 @@ impl<'w> Counting<'w> {
         let jobs = (0..).zip(mine).filter(|(_, there)| *there > 0.0).map(|(job, _)| job).collect();
         self.world.barrier();
         let readings = self.read();
+        self.mark(Some(&phase.name));
         self.world.barrier();
         Start { jobs, readings }
     }
 
     /// Reads after a phase; all nodes' growth on world rank 0. Collective.
     pub fn end(&self, phase: &Phase, start: Start) -> Vec<CounterRecord> {
+        self.mark(None);
         let readings = self.read();
         self.world.barrier();
         let mut growth = growth(&start.readings, &readings);

@@ -125,6 +125,8 @@ fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
         plan: plan.clone(),
         node_names: names(plan, facts),
         warnings: facts.warnings.clone(),
+        events: Vec::new(),
+        network: None,
         phases: Vec::new(),
     }
 }

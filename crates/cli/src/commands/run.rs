@@ -85,6 +85,7 @@ pub fn run_suite(suite: Option<&'static Suite>, args: &ArgMatches) -> anyhow::Re
     if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
         return if machine.prints() { Err(error) } else { Ok(Exit::Usage) };
     }
+    watch.complete(&machine);
     if let Err(error) = ended {
         watch.give_up(&error.0);
         let (record, _) = watch.finish();

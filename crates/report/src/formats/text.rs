@@ -26,6 +26,7 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
         matrix(&mut out, view);
     }
     super::counters::write(&mut out, view);
+    stalls(&mut out, view);
     let warnings = view.warnings();
     if !warnings.is_empty() {
         out.push_str("\nRead this first:\n");
@@ -133,6 +134,26 @@ fn congestors(out: &mut String, view: &View<'_>) {
     }
     out.push('\n');
     table.write(out);
+}
+
+/// The cables of a simulated network that stalled longest, if any did for a hundredth of the time.
+fn stalls(out: &mut String, view: &View<'_>) {
+    let Some(network) = &view.record.network else { return };
+    let worth = network.bundles.iter().take(5).map(|b| (b, b.stalled_in_all(&network.slices)));
+    let worth: Vec<_> = worth.filter(|(_, share)| *share >= 0.01).collect();
+    let mut table = Table::new(&["Cables", "number", "stalled", "at worst", "during"]);
+    for (bundle, share) in &worth {
+        let at = network.worst_slice(bundle);
+        let percent = |share: f64| format!("{} %", digits(share * 100.0));
+        let during = network.slices[at].phase.clone();
+        let worst = percent(bundle.stalled(&network.slices, at));
+        table.row([network.name(bundle), bundle.cables.to_string(), percent(*share), worst, during]);
+    }
+    if !worth.is_empty() {
+        out.push('\n');
+        table.write(out);
+        out.push_str("\n  Share of the time in which packets waited for room beyond a free cable; the page draws all of them over time.\n");
+    }
 }
 
 /// Congestors without a canary.

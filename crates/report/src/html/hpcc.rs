@@ -60,6 +60,7 @@ pub(super) fn write(page: &mut Page, views: &[View<'_>]) {
         page.say("Balance: what the memory and the network offer for each floating-point operation of HPL, and what a ring in which all ranks talk at once leaves of a ping-pong between two.");
         page.table(&ratios);
     }
+    super::rings::write(page, &runs);
     let names: Vec<String> = (1..=runs.len()).map(|i| format!("run {i}")).collect();
     // Axes are relative to the best run, so a single run would always be a full circle that says nothing.
     if runs.len() > 1 {
@@ -94,7 +95,7 @@ fn jobs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a JobReco
 }
 
 /// A named number of a test, in base units; of several variants the largest, as the original's summary does.
-fn result(view: &View<'_>, phase: &str, name: &str) -> Option<f64> {
+pub(super) fn result(view: &View<'_>, phase: &str, name: &str) -> Option<f64> {
     let values = jobs(view, phase).filter_map(|j| j.results.get(name).copied());
     values.filter(|v| v.is_finite() && *v > 0.0).reduce(f64::max)
 }

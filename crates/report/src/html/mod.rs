@@ -8,6 +8,8 @@ mod distributions;
 mod history;
 mod hpcc;
 mod key;
+mod network;
+mod rings;
 mod systems;
 mod what;
 
@@ -108,6 +110,7 @@ pub fn page(views: &[View<'_>]) -> String {
         distributions::write(&mut page, view, &of);
         // Runs of hundreds of points have no two phases to compare; the CSV format has their counters.
         if !told {
+            network::write(&mut page, view, &of, views.len());
             counters::write(&mut page, view, &of);
         }
     }

@@ -14,6 +14,24 @@ for (const button of document.querySelectorAll("button[data-table]")) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
 }
+// The slider of a film: each mark knows its level in every slice, and the bars know the slices in words.
+for (const slider of document.querySelectorAll(".film input[type=range]")) {
+  const film = slider.closest("figure");
+  const marks = [...film.querySelectorAll("[data-k]")];
+  const bars = [...film.querySelectorAll(".slice")];
+  const show = () => {
+    const now = slider.value - 1;
+    for (const mark of marks) mark.setAttribute("class", mark.getAttribute("class").split(" ")[0] + " k" + mark.dataset.k[now]);
+    bars.forEach((bar, i) => bar.setAttribute("class", i === now ? "slice now" : "slice"));
+    const text = bars[now].querySelector("title").textContent;
+    film.querySelector("output").textContent = text;
+    film.querySelector("desc").textContent = text + ". The tables have the numbers of all slices.";
+    slider.setAttribute("aria-valuetext", text);
+  };
+  slider.closest(".slider").hidden = false;
+  slider.addEventListener("input", show);
+  bars.forEach((bar, i) => bar.addEventListener("click", () => { slider.value = i + 1; show(); }));
+}
 // On paper nothing can be unfolded, so small tables are printed open.
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details")) {

@@ -13,6 +13,9 @@ pub enum Anchor {
     End,
 }
 
+/// Two points, or a point and a size.
+pub type Ends = ((f64, f64), (f64, f64));
+
 /// A picture under construction.
 pub struct Svg {
     width: f64,
@@ -101,6 +104,53 @@ impl Svg {
         if !d.is_empty() {
             let _ = writeln!(self.body, r#"<path class="{class}" d="{d}" opacity="{opacity:.2}"/>"#);
         }
+    }
+
+    /// Many straight lines of one class as one element.
+    pub fn strokes(&mut self, class: &str, lines: &[((f64, f64), (f64, f64))]) {
+        let mut d = String::new();
+        for &((x1, y1), (x2, y2)) in lines {
+            let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);
+            let _ = write!(d, "M{x1} {y1}L{x2} {y2}");
+        }
+        if !d.is_empty() {
+            let _ = writeln!(self.body, r#"<path class="{class}" d="{d}"/>"#);
+        }
+    }
+
+    /// A line that has one of ten levels in each slice of time and shows one of them.
+    pub fn filmed(&mut self, class: &str, ((x1, y1), (x2, y2)): Ends, (levels, shown): (&[u8], usize), tip: &str) {
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);
+        let d = format!("M{x1} {y1}L{x2} {y2}");
+        self.film(&format!(r#"path d="{d}""#), "path", class, (levels, shown), tip);
+    }
+
+    /// A box of that kind.
+    pub fn filmed_box(&mut self, class: &str, ((x, y), (w, h)): Ends, (levels, shown): (&[u8], usize), tip: &str) {
+        let [x, y, w, h] = [x, y, w, h].map(coordinate);
+        let head = format!(r#"rect x="{x}" y="{y}" width="{w}" height="{h}""#);
+        self.film(&head, "rect", class, (levels, shown), tip);
+    }
+
+    fn film(&mut self, head: &str, tag: &str, class: &str, (levels, shown): (&[u8], usize), tip: &str) {
+        let all: String = levels.iter().map(|l| char::from(b'0' + l.min(&9))).collect();
+        let now = levels.get(shown).copied().unwrap_or(0);
+        let _ = writeln!(
+            self.body,
+            r#"<{head} class="{class} k{now}" data-k="{all}"><title>{}</title></{tag}>"#,
+            escape(tip)
+        );
+    }
+
+    /// A bar that stands for a slice of time, with an invisible one of full height that can be pointed at.
+    pub fn slice(&mut self, (x, y): (f64, f64), (w, h): (f64, f64), (top, high): (f64, f64), now: bool, tip: &str) {
+        let [x, y, w, h, top, high] = [x, y, w, h, top, high].map(coordinate);
+        let class = if now { "slice now" } else { "slice" };
+        let _ = writeln!(
+            self.body,
+            r#"<g class="{class}"><rect class="reach" x="{x}" y="{top}" width="{w}" height="{high}"/><rect x="{x}" y="{y}" width="{w}" height="{h}"/><title>{}</title></g>"#,
+            escape(tip)
+        );
     }
 
     /// A circle.

@@ -11,6 +11,7 @@ pub mod graph;
 pub mod heat;
 pub mod kiviat;
 pub mod map;
+pub mod network;
 pub mod rows;
 pub mod scale;
 

@@ -105,7 +105,36 @@ pub fn gpcnet(severity: f64, seed: u64) -> RunRecord {
         plan: Plan::new("gpcnet", seed, NodeOrder::Shuffled, Payload::Checked, vec![incast()]),
         node_names: vec![],
         warnings: vec!["<script>alert('a warning')</script>".into()],
+        events: vec!["link 0-1 set to 1.25GB/s at 800us".into()],
+        network: Some(network()),
         phases,
+    }
+}
+
+/// Two switches, three slices of two phases, and a cable that stalls in the second.
+fn network() -> NetworkRecord {
+    let one = |name: &str, x: f64| BoxRecord { name: name.into(), x, y: 300.0, level: 0, switches: 1, nics: 4 };
+    let bundle = |from, to, kind: &str, bytes: [u64; 3], stalled: [u64; 3]| BundleRecord {
+        from,
+        to,
+        kind: kind.into(),
+        cables: 2,
+        rate_bytes_per_s: 25e9,
+        bytes: Series(bytes.into()),
+        stalled_ns: Series(stalled.into()),
+    };
+    let slice = |phase: &str, from_s: f64| SliceRecord { phase: phase.into(), from_s, to_s: from_s + 1e-6 };
+    NetworkRecord {
+        size: (960.0, 640.0),
+        grouped: false,
+        boxes: vec![one("switch 0", 200.0), one("switch 1", 700.0)],
+        slices: vec![slice("isolated/p2p-lat", 0.0), slice("loaded/p2p-lat", 5e-6), slice("loaded/p2p-lat", 6e-6)],
+        bundles: vec![
+            bundle(0, 1, "up", [100, 9000, 8000], [0, 1500, 300]),
+            bundle(0, 0, "inject", [100, 9000, 8000], [0, 300, 0]),
+            bundle(1, 1, "eject", [100, 9000, 8000], [0, 0, 0]),
+        ],
+        others: Series::default(),
     }
 }
 

@@ -90,6 +90,7 @@ pub fn run<T: Send>(args: &ArgMatches, needs: (u32, u32), body: Body<'_, T>) -> 
             *result.lock().expect("nobody panics holding it") = outcome;
         }
     });
+    watch.complete(&machine);
     if let Err(error) = ended {
         watch.give_up(&error.0);
         return Err(Fail::with(Exit::Incomplete, error));

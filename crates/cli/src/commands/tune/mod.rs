@@ -80,6 +80,7 @@ pub fn tune(args: &ArgMatches) -> anyhow::Result<Exit> {
             *answer = Some(result);
         }
     });
+    watch.complete(&machine);
     if let Err(error) = ended {
         watch.give_up(&error.0);
         let (record, _) = watch.finish();
