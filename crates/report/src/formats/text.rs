@@ -139,8 +139,10 @@ fn congestors(out: &mut String, view: &View<'_>) {
 /// The cables of a simulated network that stalled longest, if any did for a hundredth of the time.
 fn stalls(out: &mut String, view: &View<'_>) {
     let Some(network) = &view.record.network else { return };
-    let worth = network.bundles.iter().take(5).map(|b| (b, b.stalled_in_all(&network.slices)));
-    let worth: Vec<_> = worth.filter(|(_, share)| *share >= 0.01).collect();
+    let all = network.bundles.iter().map(|b| (b, b.stalled_in_all(&network.slices)));
+    let mut worth: Vec<_> = all.filter(|(_, share)| *share >= 0.01).collect();
+    worth.sort_by(|a, b| b.1.total_cmp(&a.1));
+    worth.truncate(5);
     let mut table = Table::new(&["Cables", "number", "stalled", "at worst", "during"]);
     for (bundle, share) in &worth {
         let at = network.worst_slice(bundle);

@@ -107,7 +107,7 @@ impl Svg {
     }
 
     /// Many straight lines of one class as one element.
-    pub fn strokes(&mut self, class: &str, lines: &[((f64, f64), (f64, f64))]) {
+    pub fn strokes(&mut self, class: &str, lines: &[Ends]) {
         let mut d = String::new();
         for &((x1, y1), (x2, y2)) in lines {
             let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(coordinate);

@@ -95,7 +95,7 @@ fn boxes(svg: &mut Svg, network: &NetworkRecord, place: impl Fn(&BoxRecord) -> (
             let tip = format!("{} NICs of {}", b.nics, b.name);
             svg.filmed_box("kb", ((x - half, y + high + 1.0), (2.0 * half, 5.0)), (&levels, shown), &tip);
         }
-        if half >= 9.0 {
+        if half >= 8.0 {
             let label = b.name.rsplit(' ').next().unwrap_or_default();
             svg.text("halo", (x, y + 4.0), Anchor::Middle, label);
         }
