@@ -10,8 +10,8 @@ use std::fmt::Write;
 
 /// Bundles of a page that are drawn one by one, each about 150 bytes of a page that must stay under 500 kB.
 const DRAWN: usize = 600;
-/// Rows of the table of bundles.
-const ROWS: usize = 200;
+/// Rows of the table of bundles, on a page of one run.
+const ROWS: usize = 160;
 
 pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, pages: usize) {
     let Some(record) = &view.record.network else { return };
@@ -50,7 +50,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, pages: usize) {
         let _ = write!(page.body, " <span><i class=\"k{level}\"></i>{words}</span>");
     }
     page.body.push_str("</p>\n");
-    for (i, grid) in [slices(record), bundles(record)].iter().enumerate() {
+    for (i, grid) in [slices(record), bundles(record, ROWS / pages.max(1))].iter().enumerate() {
         let _ = writeln!(page.body, "<details><summary>Numbers: {}</summary>", escape(&grid.caption));
         page.save(grid, &format!("{id}-numbers{}", i + 1));
         page.body.push_str("</details>\n");
@@ -111,13 +111,13 @@ fn slices(record: &NetworkRecord) -> Grid {
     grid
 }
 
-fn bundles(record: &NetworkRecord) -> Grid {
-    let left = record.bundles.len().saturating_sub(ROWS);
+fn bundles(record: &NetworkRecord, rows: usize) -> Grid {
+    let left = record.bundles.len().saturating_sub(rows);
     let more = if left > 0 { format!("; {left} more are in the record") } else { String::new() };
     let header = ["Cables", "number", "bytes", "load %", "stalled %", "worst slice", "stalled then %"];
     let mut grid = Grid::new(&format!("Cables by stalled time over all slices{more}"), &header);
     let seconds: f64 = record.slices.iter().map(|s| s.to_s - s.from_s).sum();
-    for b in record.bundles.iter().take(ROWS) {
+    for b in record.bundles.iter().take(rows) {
         let share = |i: usize| b.stalled(&record.slices, i);
         let at = record.worst_slice(b);
         let load = b.bytes.sum() as f64 / (b.rate_bytes_per_s * seconds).max(1e-9);
