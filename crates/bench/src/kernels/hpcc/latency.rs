@@ -103,11 +103,11 @@ impl PingPong<'_> {
     fn play(&mut self, server: usize) -> f64 {
         let mut loops = self.loops;
         let mut best = f64::INFINITY;
-        self.announce(server, 1);
-        self.trips(server, 1);
         let mut done = 0;
         while done < self.measurements {
-            self.announce(server, loops);
+            // As in the original the first trip of every measurement is not timed.
+            self.announce(server, loops + 1);
+            self.trips(server, 1);
             let begin = self.comm.now();
             self.trips(server, loops);
             let took = self.comm.now().since(begin).secs();
