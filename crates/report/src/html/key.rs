@@ -100,10 +100,7 @@ pub(crate) fn sentences(canary: &Canary<'_>, impact: &Impact) -> [String; 2] {
                 "On average it gets {a1} instead of {a0} {unit}: the rate is divided by {average}{}.",
                 sure(impact.average, "")
             ),
-            format!(
-                "One in 100 gets {t1} {unit} or less instead of {t0}: divided by {tail}{}.",
-                sure(impact.tail, "")
-            ),
+            format!("One in 100 gets {t1} {unit} or less instead of {t0}: divided by {tail}{}.", sure(impact.tail, "")),
         ],
     }
 }
