@@ -41,18 +41,20 @@ pub const PTRANS: Kernel = Kernel {
 };
 
 const TAG: Tag = 330;
-/// Numbers in a piece: half a megabyte stays in a second-level cache together with what it is added to.
-const PIECE: usize = 1 << 16;
+/// Numbers in a piece: a megabyte, between what a second-level cache holds and what is worth a meeting of two ranks.
+const PIECE: usize = 1 << 17;
+/// Rows of a piece. As many columns make it square: A is read along its columns and C written along its own, which are A's rows.
+const ROWS: usize = 1 << 8;
 
-/// Rows and columns of blocks of A that go from one place of the grid to another, as many block columns as fit a piece.
+/// Rows and columns of blocks of A that go from one place of the grid to another, as many as fit a piece.
 #[derive(Clone, Debug, PartialEq)]
 struct Piece {
     /// The other rank's position on the grid.
     other: usize,
     /// Block rows of A.
-    is: Arc<Vec<usize>>,
+    is: Arc<[usize]>,
     /// Block columns of A.
-    js: Vec<usize>,
+    js: Arc<[usize]>,
     /// Numbers in it.
     len: usize,
 }
@@ -93,17 +95,19 @@ impl Deal {
         let blocks = self.n.div_ceil(self.nb);
         let is: Vec<usize> = (p..blocks).step_by(height).filter(|i| i % width == to_q).collect();
         let js: Vec<usize> = (q..blocks).step_by(width).filter(|j| j % height == to_p).collect();
-        let rows: usize = is.iter().map(|i| self.height(*i)).sum();
-        if rows == 0 {
-            return Vec::new();
+        let tall = (ROWS / self.nb).max(1);
+        let wide = (PIECE / (tall * self.nb * self.nb)).max(1);
+        let total = |blocks: &[usize]| blocks.iter().map(|b| self.height(*b)).sum::<usize>();
+        let mut pieces = Vec::with_capacity(js.len().div_ceil(wide) * is.len().div_ceil(tall));
+        for js in js.chunks(wide).map(Arc::<[usize]>::from) {
+            pieces.extend(is.chunks(tall).map(|is| Piece {
+                other,
+                is: is.into(),
+                js: js.clone(),
+                len: total(is) * total(&js),
+            }));
         }
-        let is = Arc::new(is);
-        let at_once = (PIECE / (rows * self.nb)).max(1);
-        let piece = |js: &[usize]| {
-            let len = rows * js.iter().map(|j| self.height(*j)).sum::<usize>();
-            Piece { other, is: Arc::clone(&is), js: js.to_vec(), len }
-        };
-        js.chunks(at_once).map(piece).collect()
+        pieces
     }
 
     /// The schedule of place (p, q): pieces that travel, and those that stay.
@@ -153,6 +157,9 @@ struct Ptrans<'c> {
     place: Option<(usize, usize)>,
     steps: Vec<Step>,
     stay: Vec<Piece>,
+    /// Pieces that leave and that come, the present one and another.
+    out: [Vec<f64>; 2],
+    into: [Vec<f64>; 2],
     time: f64,
     slowest: f64,
     residual: f64,
@@ -161,7 +168,8 @@ struct Ptrans<'c> {
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let model = modelled(&setup);
     let shape = Shape::read(setup.params, setup.comm.size())?;
-    let (n, nb) = (setup.params.count("n") as usize, setup.params.count("nb").max(1) as usize);
+    let n = setup.params.count("n") as usize;
+    let nb = (setup.params.count("nb") as usize).clamp(1, n.max(1));
     let deal = Deal { shape, n, nb };
     // The first place has the most rows and columns, and any rank may come to stand there.
     let most = deal.rows(0).count().checked_mul(deal.cols(0).count());
@@ -179,6 +187,8 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         place: None,
         steps: Vec::new(),
         stay: Vec::new(),
+        out: Default::default(),
+        into: Default::default(),
         time: 0.0,
         slowest: 0.0,
         residual: 0.0,
@@ -200,7 +210,7 @@ impl Local<'_> {
     /// Packs a piece of A, column by column.
     fn pack(&self, piece: &Piece, out: &mut Vec<f64>) {
         out.clear();
-        for &j in &piece.js {
+        for &j in piece.js.iter() {
             let first = self.cols.local(j * self.deal.nb);
             for c in first..first + self.deal.height(j) {
                 let column = &self.a[c * self.ld..];
@@ -217,7 +227,7 @@ impl Local<'_> {
         let rows: usize = piece.is.iter().map(|i| self.deal.height(*i)).sum();
         let packed = Mat::new(packed, rows, piece.len / rows, rows);
         let mut right = 0;
-        for &j in &piece.js {
+        for &j in piece.js.iter() {
             let width = self.deal.height(j);
             let mut down = 0;
             for &i in piece.is.iter() {
@@ -234,7 +244,7 @@ impl Local<'_> {
         let a: &[f64] = self.a;
         let (rows, cols) = (self.rows.count(), self.cols.count());
         let whole = Mat::new(a, rows, cols, self.ld);
-        for &j in &piece.js {
+        for &j in piece.js.iter() {
             let right = self.cols.local(j * self.deal.nb);
             for &i in piece.is.iter() {
                 let down = self.rows.local(i * self.deal.nb);
@@ -272,7 +282,7 @@ impl Ptrans<'_> {
             pool: &self.pool,
         };
         let (steps, stay, ranks) = (&self.steps, &self.stay, &self.ranks);
-        let (mut out, mut into) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        let (out, into) = (&mut self.out, &mut self.into);
         let moved = |piece: &Piece, times: u64| Work { bytes: times * 8 * piece.len as u64, ..Work::NONE };
         if let Some(first) = steps.first().and_then(|s| s.out.as_ref()) {
             pay(comm, model, moved(first, 2), &mut || local.pack(first, &mut out[0]));
@@ -280,8 +290,8 @@ impl Ptrans<'_> {
         let mut own = stay.iter();
         let share = stay.len().div_ceil(steps.len().max(1));
         for (t, step) in steps.iter().enumerate() {
-            let (now, next) = two(&mut out, t);
-            let (room, before) = two(&mut into, t);
+            let (now, next) = two(out, t);
+            let (room, before) = two(into, t);
             let mut ops = Vec::with_capacity(2);
             if let Some(piece) = &step.into {
                 room.resize(if model { 0 } else { piece.len }, 0.0);
@@ -326,6 +336,15 @@ impl Ptrans<'_> {
         }
     }
 
+    /// Touches the memory of the pieces, so that the operating system does not have to find it while the clock runs.
+    fn make_room(&mut self) {
+        let longest =
+            |pick: fn(&Step) -> &Option<Piece>| self.steps.iter().filter_map(|s| pick(s).as_ref()).map(|p| p.len).max();
+        let (out, into) = (longest(|s| &s.out).unwrap_or(0), longest(|s| &s.into).unwrap_or(0));
+        self.out.iter_mut().for_each(|room| room.resize(out, 1.0));
+        self.into.iter_mut().for_each(|room| room.resize(into, 1.0));
+    }
+
     fn fill(&mut self, place: (usize, usize)) {
         let (deal, ld) = (self.deal, self.deal.rows(place.0).count().max(1));
         let n = deal.n as u64;
@@ -368,6 +387,7 @@ impl Pattern for Ptrans<'_> {
         (self.steps, self.stay) = self.place.map(|place| self.deal.schedule(place)).unwrap_or_default();
         if let Some(place) = self.place.filter(|_| !self.model) {
             self.fill(place);
+            self.make_room();
         }
     }
 
