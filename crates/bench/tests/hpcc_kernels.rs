@@ -75,7 +75,7 @@ fn hpl_solves_with_every_variant() {
         }
     }
     for bcast in ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"] {
-        for depth in ["0", "1"] {
+        for depth in ["0", "1", "2", "5"] {
             for q in ["2", "3", "4", "5"] {
                 let ranks = q.parse().unwrap();
                 right(
@@ -289,7 +289,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn hpl_on_random_grids_and_sizes(p in 1usize..4, q in 1usize..4, n in 1usize..90, nb in 1usize..20, swap in 0usize..3, depth in 0usize..2) {
+    fn hpl_on_random_grids_and_sizes(p in 1usize..4, q in 1usize..4, n in 1usize..90, nb in 1usize..20, swap in 0usize..3, depth in 0usize..5) {
         let text = [p, q, n, nb, depth].map(|x| x.to_string());
         let swap = ["binary", "long", "mix"][swap];
         right("hpl", p * q, &[("p", &text[0]), ("q", &text[1]), ("n", &text[2]), ("nb", &text[3]), ("depth", &text[4]), ("swap", swap), ("swap-threshold", "10")]);

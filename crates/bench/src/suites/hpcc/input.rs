@@ -118,9 +118,6 @@ impl Input {
         let ps = lines.list(11, grids, 1, "P")?;
         let qs = lines.list(12, grids, 1, "Q")?;
         let depths = lines.counted(24, 0, "look-ahead depths")?;
-        if depths.iter().any(|d| *d > 1) {
-            notes.push("look-ahead depths above 1 run as 1".to_string());
-        }
         for (number, what) in [(28, "L1 form"), (29, "U form"), (30, "equilibration")] {
             lines.one(number, i64::MIN, what)?;
         }
@@ -141,7 +138,7 @@ impl Input {
             ndivs: lines.counted(18, 2, "NDIV")?,
             rfacts: lines.named(20, &FACTS, 2, "RFACT")?,
             bcasts: lines.named(22, &BCASTS, 1, "BCAST")?,
-            depths: depths.into_iter().map(|d| d.min(1)).collect(),
+            depths,
             swap: match lines.one(26, i64::MIN, "the swap variant")? {
                 0 => "binary",
                 2 => "mix",
@@ -188,11 +185,11 @@ mod tests {
     fn the_sample_is_read() {
         let input = Input::read(SAMPLE).unwrap();
         assert_eq!((input.ns, input.nbs, input.grids), (vec![1000, 2000], vec![80], vec![(2, 2)]));
-        assert_eq!((input.nbmins, input.ndivs, input.depths), (vec![2, 4], vec![2], vec![1]));
+        assert_eq!((input.nbmins, input.ndivs, input.depths), (vec![2, 4], vec![2], vec![2]));
         assert_eq!((input.pfacts, input.rfacts, input.bcasts), (vec!["right"], vec!["crout"], vec!["1ringM"]));
         assert_eq!((input.swap, input.swap_threshold, input.align, input.mapping), ("mix", 64, 8, "row"));
         assert_eq!((input.ptrans_ns, input.ptrans_nbs), (vec![1200], vec![]));
-        assert!(input.notes[0].contains("depths above 1"));
+        assert!(input.notes[0].contains("forms of L1"));
     }
 
     #[test]

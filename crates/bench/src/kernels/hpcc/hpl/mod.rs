@@ -7,8 +7,8 @@
 //! solve       back substitution; residual
 //! ```
 //!
-//! The column of right-hand sides travels with the matrix, so the factorization leaves `U x = y`. With look-ahead the next panel
-//! is factored as soon as its columns are up to date, and travels while the others are updated.
+//! The column of right-hand sides travels with the matrix, so the factorization leaves `U x = y`. With look-ahead a later panel is
+//! brought up to date and factored before its turn, and travels while the first one updates the rest.
 
 mod broadcast;
 mod panel;
@@ -31,6 +31,7 @@ use panel::{Factor, Panel};
 use record::{Metric, Verdict};
 use solve::Norms;
 use spec::{Card, Kind, Param, Params, ReadParams, Work};
+use std::collections::VecDeque;
 use std::ops::Range;
 use swap::{Exchange, Moves};
 
@@ -56,7 +57,12 @@ pub const HPL: Kernel = Kernel {
                 kind: Kind::Choice(&["1ring", "1ringM", "2ring", "2ringM", "long", "longM"]),
                 default: "1ringM",
             },
-            Param { name: "depth", about: "look-ahead", kind: Kind::Choice(&["0", "1"]), default: "1" },
+            Param {
+                name: "depth",
+                about: "look-ahead: panels factored before their turn",
+                kind: Kind::Count,
+                default: "1",
+            },
             Param {
                 name: "swap",
                 about: "how rows are interchanged",
@@ -131,7 +137,7 @@ struct Options {
     ndiv: usize,
     rfact: Variant,
     route: Route,
-    depth: u64,
+    depth: usize,
     swap: Swap,
 }
 
@@ -150,7 +156,7 @@ impl Options {
             ndiv: params.count("ndiv").max(2) as usize,
             rfact: Variant::read(params.word("rfact")),
             route,
-            depth: params.count("depth"),
+            depth: params.count("depth") as usize,
             swap,
         }
     }
@@ -335,17 +341,25 @@ impl Lu<'_> {
         if n == 0 {
             return;
         }
-        let mut panel = self.new_panel(0);
-        self.journey(&panel).run(&mut panel.data);
-        self.arrived(&mut panel);
-        for j0 in (0..n).step_by(nb) {
-            let next = j0 + nb;
-            if next >= n {
-                self.update(&panel, self.columns_from(next.min(n)));
-                break;
+        // Panels that are factored and everywhere, but not yet applied to the columns from `next` on.
+        let mut ready: VecDeque<Panel> = VecDeque::new();
+        let mut next = 0;
+        loop {
+            while next < n && ready.len() < self.options.depth.max(1) {
+                let panel = self.plain(&ready, next);
+                ready.push_back(panel);
+                next += nb;
             }
-            panel = if self.options.depth == 0 { self.plain(&panel, next) } else { self.ahead(&panel, next) };
-            tell(next);
+            let Some(first) = ready.front() else { return };
+            if self.options.depth == 0 || next >= n {
+                self.update(first, self.columns_from(next.min(n)));
+            } else {
+                let panel = self.ahead(&ready, next);
+                ready.push_back(panel);
+                next += nb;
+            }
+            let done = ready.pop_front().expect("it was there");
+            tell(done.j0 + done.jb);
         }
     }
 
@@ -383,29 +397,36 @@ impl Lu<'_> {
         self.matrix.cols.below(g)..self.matrix.cols.count()
     }
 
-    /// Without look-ahead: update all, then factor and send.
-    fn plain(&mut self, panel: &Panel, next: usize) -> Panel {
-        self.update(panel, self.columns_from(next));
-        let mut following = self.new_panel(next);
-        self.journey(&following).run(&mut following.data);
-        self.arrived(&mut following);
-        following
-    }
-
-    /// With look-ahead: the next panel is on its way while the rest is updated.
-    fn ahead(&mut self, panel: &Panel, next: usize) -> Panel {
-        let mut rest = self.columns_from(next);
-        let width = self.options.nb.min(self.matrix.n - next);
+    /// Applies the panels that are ready to the columns of the one at `next`. Returns whether they are this rank's.
+    fn bring_up(&mut self, ready: &VecDeque<Panel>, next: usize) -> bool {
         let mine = self.matrix.cols.owner(next) == self.grid.col;
         if mine {
-            self.update(panel, rest.start..rest.start + width);
-            rest.start += width;
+            let start = self.matrix.cols.below(next);
+            let width = self.options.nb.min(self.matrix.n - next);
+            ready.iter().for_each(|panel| self.update(panel, start..start + width));
         }
+        mine
+    }
+
+    /// The panel at `next`, sent before anything else is done.
+    fn plain(&mut self, ready: &VecDeque<Panel>, next: usize) -> Panel {
+        self.bring_up(ready, next);
+        let mut panel = self.new_panel(next);
+        self.journey(&panel).run(&mut panel.data);
+        self.arrived(&mut panel);
+        panel
+    }
+
+    /// The panel at `next`, on its way while the first one that is ready updates the columns behind it.
+    fn ahead(&mut self, ready: &VecDeque<Panel>, next: usize) -> Panel {
+        let mine = self.bring_up(ready, next);
+        let rest = self.columns_from(next + self.options.nb.min(self.matrix.n - next));
         let mut following = self.new_panel(next);
+        let first = &ready[0];
         if self.options.route.is_ring() && self.grid.shape.q > 1 {
-            self.update_on_the_way(panel, rest, &mut following, mine);
+            self.update_on_the_way(first, rest, &mut following, mine);
         } else {
-            self.update(panel, rest);
+            self.update(first, rest);
             self.journey(&following).run(&mut following.data);
         }
         self.arrived(&mut following);
