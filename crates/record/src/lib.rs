@@ -5,6 +5,7 @@
 
 pub mod batches;
 pub mod histogram;
+pub mod hpccoutf;
 pub mod metric;
 pub mod network;
 pub mod plan;

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::ArgMatches;
-use record::RunRecord;
+use record::{RunRecord, hpccoutf};
 use report::{Outcome, View, format, write_all};
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,14 @@ pub fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
     Ok(views.iter().map(outcome).fold(Exit::Good, |worst, exit| if exit == Exit::Good { worst } else { exit }))
 }
 
-/// Reads a record. A folder of a run is as good as the file in it.
+/// Reads a record. A folder of a run is as good as the file in it, and so is what the original HPC Challenge wrote.
 pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
     let path = if path.is_dir() { path.join("run.json") } else { path.to_path_buf() };
-    Ok(record::read(&path)?)
+    match std::fs::read_to_string(&path) {
+        Ok(text) if hpccoutf::is_one(&text) => hpccoutf::read(&text)
+            .map_err(|why| Fail::usage(format!("{} is not a whole hpccoutf.txt: {why}", path.display()))),
+        _ => Ok(record::read(&path)?),
+    }
 }
 
 /// The exit code that tells the outcome of a run.

@@ -134,7 +134,7 @@ fn ratios(runs: &[&View<'_>]) -> Grid {
         for (name, over, under, unit) in [
             ("STREAM Triad of all ranks / HPL", triad, hpl, "B/flop"),
             ("PTRANS / HPL", result(view, "mpi/ptrans", "bytes_per_s"), hpl, "B/flop"),
-            ("random ring of all ranks / HPL", ring.map(|r| r * ranks), hpl, "B/flop"),
+            ("random ring of all ranks / HPL", ring.map(|r| 1e3 * r * ranks), hpl, "B/kflop"),
             ("random ring / average ping-pong bandwidth", ring, ping, ""),
             ("random ring / average ping-pong latency", near, far, ""),
         ] {
