@@ -43,7 +43,7 @@ pub fn topology(world: &dyn Comm, get: Environment<'_>) -> Option<String> {
 
 /// The switches above this node, topmost first, and the node: `SLURM_TOPOLOGY_ADDR` is `spine.leaf0.n1` where
 /// `SLURM_TOPOLOGY_ADDR_PATTERN` is `switch.switch.node`. Without switches Slurm names the node alone.
-fn address(get: Environment<'_>) -> Option<(String, String)> {
+pub fn address(get: Environment<'_>) -> Option<(String, String)> {
     let pattern = get("SLURM_TOPOLOGY_ADDR_PATTERN")?;
     let levels = pattern.split('.').filter(|level| *level == "switch").count();
     let text = get("SLURM_TOPOLOGY_ADDR")?;

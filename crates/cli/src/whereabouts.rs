@@ -5,6 +5,7 @@
 
 use crate::machine::Machine;
 use crate::parts::{self, Per};
+use crate::slurm;
 use bench::suites::maxrate::Whereabouts;
 use comm::{Buffer, Comm};
 
@@ -45,7 +46,8 @@ const ADDRESS: usize = 512;
 
 /// The number of levels of switches up to the first that this node shares with rank 0's; all ranks take part.
 fn by_switches(world: &dyn Comm) -> Option<f64> {
-    let mine = std::env::var("SLURM_TOPOLOGY_ADDR").unwrap_or_default();
+    let mine = slurm::address(&|name| std::env::var(name).ok());
+    let mine = mine.map(|(switches, node)| format!("{switches}\t{node}")).unwrap_or_default();
     let mut first = [0u8; ADDRESS];
     let known = mine.len().min(ADDRESS);
     if world.rank() == 0 {
@@ -56,10 +58,15 @@ fn by_switches(world: &dyn Comm) -> Option<f64> {
     levels(first.trim_end_matches('\0'), &mine)
 }
 
-/// 0 for one node, 1 for two nodes of one switch, and so on; none where there are no switches to compare.
+/// 0 for one node, 1 for two nodes of one switch, and so on; none where there are no switches to compare. Switches and node are
+/// divided by a tab.
 fn levels(a: &str, b: &str) -> Option<f64> {
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('.').collect(), b.split('.').collect());
-    if a.len() != b.len() || a.len() < 2 {
+    let path = |address: &str| -> Option<Vec<String>> {
+        let (switches, node) = address.split_once('\t')?;
+        Some(switches.split('.').chain([node]).map(String::from).collect())
+    };
+    let (a, b) = (path(a)?, path(b)?);
+    if a.len() != b.len() {
         return None;
     }
     let shared = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
@@ -73,10 +80,10 @@ mod tests {
     #[test]
     fn levels_count_switches_up_to_a_shared_one() {
         let node = |a: &str, b: &str| levels(a, b);
-        assert_eq!(node("top.leaf1.n1", "top.leaf1.n1"), Some(0.0));
-        assert_eq!(node("top.leaf1.n1", "top.leaf1.n2"), Some(1.0));
-        assert_eq!(node("top.leaf1.n1", "top.leaf2.n9"), Some(2.0));
-        assert_eq!(node("a.leaf1.n1", "b.leaf1.n1"), Some(3.0));
-        assert_eq!((node("", ""), node("n1", "n2"), node("a.b", "a.b.c")), (None, None, None));
+        assert_eq!(node("top.leaf1\tn1", "top.leaf1\tn1"), Some(0.0));
+        assert_eq!(node("top.leaf1\tn1.site.org", "top.leaf1\tn2"), Some(1.0));
+        assert_eq!(node("top.leaf1\tn1", "top.leaf2\tn9"), Some(2.0));
+        assert_eq!(node("a.leaf1\tn1", "b.leaf1\tn1"), Some(3.0));
+        assert_eq!((node("", ""), node("", "a\tn2"), node("a\tb", "a.b\tc")), (None, None, None));
     }
 }
