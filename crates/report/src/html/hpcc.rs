@@ -131,10 +131,13 @@ fn ratios(runs: &[&View<'_>]) -> Grid {
         let near = result(view, "mpi/ring-latency", "random_latency_s");
         let far = result(view, "mpi/ping-pong-latency", "latency_avg_s");
         let triad = result(view, "star/stream", "triad_bytes_per_s").map(|t| t * ranks);
+        let peak = result(view, "star/dgemm", "fma_peak_flops_per_s");
+        let dgemm = jobs(view, "star/dgemm").map(|j| j.summary.mean).reduce(f64::max);
         for (name, over, under, unit) in [
             ("STREAM Triad of all ranks / HPL", triad, hpl, "B/flop"),
             ("PTRANS / HPL", result(view, "mpi/ptrans", "bytes_per_s"), hpl, "B/flop"),
             ("random ring of all ranks / HPL", ring.map(|r| 1e3 * r * ranks), hpl, "B/kflop"),
+            ("EP-DGEMM / peak of multiply-adds on registers", dgemm, peak, ""),
             ("random ring / average ping-pong bandwidth", ring, ping, ""),
             ("random ring / average ping-pong latency", near, far, ""),
         ] {
