@@ -46,6 +46,35 @@ fn comparisons_say_what_differs_and_thresholds_decide_the_exit_code() {
     assert!(with.contains("| Summit 4500 x 21 |"), "{with}");
 }
 
+/// What the original HPC Challenge wrote stands beside a run of ours: sizes must agree, named numbers are set against each other.
+#[test]
+fn the_originals_output_is_a_run() {
+    let dir = folder("compare-original");
+    let ours = ["run", "hpcc", "--on", "default", "--nodes", "2", "--ranks-per-node", "1", "--n", "100", "--nb", "20"];
+    let ours = tailback(&dir, &[&ours[..], &["--only", "hpl,ring-latency", "--quiet", "--out", "ours"]].concat());
+    assert_eq!(ours.status.code(), Some(0), "{}", text(&ours.stderr));
+    let summary = |n: &str| {
+        format!(
+            "Hostname: 'zeus'\nBegin of Summary section.\nCommWorldProcs=2\nSuccess=1\nHPL_Tflops=0.001\nHPL_N={n}\nHPL_NB=20\n\
+             HPL_time=1\nRandomlyOrderedRingLatency_usec=4\nEnd of Summary section.\n"
+        )
+    };
+    fs::write(dir.join("hpccoutf.txt"), summary("100")).unwrap();
+    let stdout = text(&tailback(&dir, &["compare", "hpccoutf.txt", "ours"]).stdout);
+    assert!(stdout.contains("NOT ALIKE") && stdout.contains("Tailback: none against"), "{stdout}");
+    for (test, number) in [("mpi/hpl", "flops_per_s"), ("mpi/ring-latency", "random_latency_s")] {
+        let line = |l: &&str| l.trim_start().starts_with(test) && l.contains(number);
+        assert!(stdout.lines().any(|l| line(&l)), "{test} {number}: {stdout}");
+    }
+    fs::write(dir.join("hpccoutf.txt"), summary("200")).unwrap();
+    let stdout = text(&tailback(&dir, &["compare", "hpccoutf.txt", "ours"]).stdout);
+    assert!(stdout.contains("mpi/hpl: n 200 against 100"), "{stdout}");
+    fs::write(dir.join("hpccoutf.txt"), "Begin of Summary section.\n").unwrap();
+    let broken = tailback(&dir, &["report", "hpccoutf.txt"]);
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(text(&broken.stderr).contains("CommWorldProcs"), "{}", text(&broken.stderr));
+}
+
 #[test]
 fn mistakes_exit_with_2_and_say_what_is_known() {
     let dir = folder("compare-mistakes");

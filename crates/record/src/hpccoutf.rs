@@ -6,11 +6,15 @@ use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
 use crate::plan::{NodeOrder, Payload, Plan, Role};
-use crate::run::{Ended, FORMAT, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, VERSION};
+use crate::run::{
+    Ended, FORMAT, Host, IMPORTED, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, VERSION,
+};
 use crate::summary::{Extremes, Summary};
 use crate::verdict::Verdict;
 use std::collections::BTreeMap;
 
+/// Bytes of a message of the bandwidth tests.
+const MESSAGE: f64 = 2e6;
 const BEGIN: &str = "Begin of Summary section.";
 
 /// One test: its phase, kernel and metric, the key and scale of its rate, and the named numbers with theirs.
@@ -47,7 +51,7 @@ const TESTS: [Test; 19] = [
     (
         "mpi/ping-pong-bandwidth",
         "ping-pong",
-        Metric::Bandwidth,
+        Metric::Duration,
         ("AvgPingPongBandwidth_GBytes", 1e9),
         &PING_PONG_BANDWIDTH,
     ),
@@ -55,7 +59,7 @@ const TESTS: [Test; 19] = [
     (
         "mpi/ring-bandwidth",
         "hpcc-rings",
-        Metric::Bandwidth,
+        Metric::Duration,
         ("RandomlyOrderedRingBandwidth_GBytes", 1e9),
         &RING_BANDWIDTH,
     ),
@@ -133,6 +137,27 @@ const HPL: [(&str, &str, f64); 5] = [
     ("rnorm_inf", "HPL_RnormI", 1.0),
 ];
 
+/// Parameters by kernel or phase: what a test must agree in to be compared with one of ours.
+const PARAMS: [(&str, &str, &str); 17] = [
+    ("hpl", "n", "HPL_N"),
+    ("hpl", "nb", "HPL_NB"),
+    ("hpl", "depth", "HPL_depth"),
+    ("hpl", "ndiv", "HPL_nbdiv"),
+    ("hpl", "nbmin", "HPL_nbmin"),
+    ("ptrans", "n", "PTRANS_n"),
+    ("ptrans", "nb", "PTRANS_nb"),
+    ("dgemm", "n", "DGEMM_N"),
+    ("stream", "n", "STREAM_VectorSize"),
+    ("fft", "n", "FFT_N"),
+    ("fft-mpi", "n", "MPIFFT_N"),
+    ("mpi/random-access", "bits", "MPIRandomAccess_N"),
+    ("mpi/random-access-lcg", "bits", "MPIRandomAccess_LCG_N"),
+    ("star/random-access", "bits", "RandomAccess_N"),
+    ("star/random-access-lcg", "bits", "RandomAccess_LCG_N"),
+    ("single/random-access", "bits", "RandomAccess_N"),
+    ("single/random-access-lcg", "bits", "RandomAccess_LCG_N"),
+];
+
 /// Whether a file is what the original wrote.
 pub fn is_one(text: &str) -> bool {
     text.contains(BEGIN)
@@ -154,7 +179,7 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
     Ok(RunRecord {
         format: FORMAT.into(),
         version: VERSION,
-        tailback: format!("none: written by {named}"),
+        tailback: IMPORTED.into(),
         status: if success {
             Status::Complete
         } else {
@@ -165,8 +190,8 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
         command: vec!["hpcc".into()],
         created: None,
         machine: MachineRecord::Mpi {
-            facts: [("library".to_string(), "unknown".to_string()), ("program".to_string(), named)].into(),
-            host: Host { name: host.into(), cpu: "unknown".into(), kernel: "unknown".into(), ..Host::default() },
+            facts: [("library".to_string(), format!("{named}, its MPI unknown"))].into(),
+            host: Host { name: host.into(), cpu: format!("host {host}"), kernel: "unknown".into(), ..Host::default() },
         },
         layout: one_node,
         plan: Plan {
@@ -194,24 +219,32 @@ fn number(keys: &BTreeMap<&str, &str>, key: &str) -> Option<f64> {
     keys.get(key).and_then(|x| x.parse::<f64>().ok()).filter(|x| x.is_finite() && *x >= 0.0)
 }
 
+/// A parameter as ours has it: the length of a table is given by its logarithm.
+fn parameter(name: &str, value: &str) -> Option<String> {
+    match name {
+        "bits" => value.parse::<u64>().ok()?.checked_ilog2().map(|bits| bits.to_string()),
+        _ => Some(value.to_string()),
+    }
+}
+
 fn phase(keys: &BTreeMap<&str, &str>, test: &Test, ranks: u32) -> Option<PhaseRecord> {
     let (name, kernel, metric, (key, scale), named) = *test;
-    let rate = number(keys, key).filter(|x| *x > 0.0)? * scale;
+    let value = number(keys, key).filter(|x| *x > 0.0)? * scale;
+    // The samples of a bandwidth test are times, here that of one message.
+    let rate = match metric {
+        Metric::Duration if scale > 1.0 => MESSAGE / value,
+        // Bandwidths are per rank; PTRANS' is of all.
+        Metric::Bandwidth if name.starts_with("mpi/") => value / f64::from(ranks),
+        _ => value,
+    };
     let (mut samples, mut batches, mut extremes) = (Histogram::default(), Batches::default(), Extremes::default());
     samples.record(metric, rate);
     batches.add(rate, 0, 1);
     extremes.add(metric, rate, rate);
     let results = named.iter().filter_map(|(name, key, scale)| Some((name.to_string(), number(keys, key)? * scale)));
-    let parameter = |name: &str, key: &str| Some((name.to_string(), (*keys.get(key)?).to_string()));
-    let params = match name {
-        "mpi/hpl" => {
-            [("n", "HPL_N"), ("nb", "HPL_NB"), ("depth", "HPL_depth"), ("ndiv", "HPL_nbdiv"), ("nbmin", "HPL_nbmin")]
-                .iter()
-                .filter_map(|(name, key)| parameter(name, key))
-                .collect()
-        }
-        _ => Default::default(),
-    };
+    let known = PARAMS.iter().filter(|(test, ..)| *test == kernel || *test == name);
+    let params =
+        known.filter_map(|(_, name, key)| Some((name.to_string(), parameter(name, keys.get(key)?)?))).collect();
     let job = JobRecord {
         name: name.into(),
         kernel: kernel.into(),

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Names the format in every file.
 pub const FORMAT: &str = "tailback-run";
+/// In the place of Tailback's version, for a run of another program.
+pub const IMPORTED: &str = "none";
 /// Grows when a reader of the old version would misread a new file.
 pub const VERSION: u32 = 1;
 
@@ -232,6 +234,11 @@ impl RunRecord {
     /// The phase of this name.
     pub fn phase(&self, name: &str) -> Option<&PhaseRecord> {
         self.phases.iter().find(|p| p.name == name)
+    }
+
+    /// Whether another program ran it, and its output was read.
+    pub fn is_imported(&self) -> bool {
+        self.tailback == IMPORTED
     }
 
     /// Whether any job saw wrong data.

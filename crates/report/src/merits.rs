@@ -48,17 +48,21 @@ fn others(all: &mut Vec<Merit>, view: &View<'_>) {
             let (scale, unit) = job.metric.shown();
             let better = job.metric.direction();
             all.push(Merit { name: format!("{place}.avg"), known: scaled(mean(job), scale), unit, better });
-            for (name, value) in &job.results {
-                let (unit, better) = match name {
-                    n if n.ends_with("_per_s") => ("/s", Direction::HigherIsBetter),
-                    n if n.ends_with("_s") => ("s", Direction::LowerIsBetter),
-                    _ => continue,
-                };
-                let known = Known { value: *value, interval: None };
-                all.push(Merit { name: format!("{place}.{name}"), known, unit, better });
-            }
+            all.extend(named(job).map(|m| Merit { name: format!("{place}.{}", m.name), ..m }));
         }
     }
+}
+
+/// The named numbers of a job whose unit tells which way is better.
+pub(crate) fn named(job: &JobRecord) -> impl Iterator<Item = Merit> {
+    job.results.iter().filter_map(|(name, value)| {
+        let (unit, better) = match name {
+            n if n.ends_with("_per_s") => ("/s", Direction::HigherIsBetter),
+            n if n.ends_with("_s") => ("s", Direction::LowerIsBetter),
+            _ => return None,
+        };
+        Some(Merit { name: name.clone(), known: Known { value: *value, interval: None }, unit, better })
+    })
 }
 
 /// A value in the unit shown.

@@ -11,8 +11,9 @@ mod tables;
 
 pub use tables::{compared, published};
 
+use crate::merits::{Merit, named};
 use crate::view::{Known, View, mean, quantile};
-use record::{JobRecord, MachineRecord, Role, RunRecord, Verdict};
+use record::{Direction, JobRecord, MachineRecord, Metric, Role, RunRecord, Verdict};
 use statistics::{chance_worse, mean_ratio, quantile_ratio};
 
 /// What the data say about a difference.
@@ -57,8 +58,8 @@ impl Judgement {
 pub struct Row {
     /// Phase and job.
     pub test: String,
-    /// `avg` or `99%`.
-    pub statistic: &'static str,
+    /// `avg`, `99%`, or the name of a number.
+    pub statistic: String,
     /// The unit shown.
     pub unit: &'static str,
     /// In the first run, in the unit shown.
@@ -67,8 +68,8 @@ pub struct Row {
     pub second: Known,
     /// How many times worse the second is, with its 95 % interval.
     pub times_worse: Known,
-    /// The chance that a sample of the second is worse than one of the first: 0.5 is no difference.
-    pub chance_worse: f64,
+    /// The chance that a sample of the second is worse than one of the first: 0.5 is no difference. Numbers without samples have none.
+    pub chance_worse: Option<f64>,
     /// What that means.
     pub judgement: Judgement,
 }
@@ -87,13 +88,14 @@ pub struct Comparison {
 /// Compares `second` with `first`. Differences below the share `matters` do not count.
 pub fn compare(first: &View<'_>, second: &View<'_>, matters: f64) -> Comparison {
     let (a, b) = (first.record, second.record);
+    let imported = a.is_imported() || b.is_imported();
     let mut found = Comparison { differences: differences(first, second), left_out: Vec::new(), rows: Vec::new() };
     for (name, one) in measured(a) {
         match measured(b).find(|(other, _)| *other == name) {
             None => found.left_out.push(format!("{name} is only in the first run")),
-            Some((_, two)) => match unlike(one, two) {
+            Some((_, two)) => match unlike(one, two, imported) {
                 Some(why) => found.left_out.push(format!("{name}: {why}")),
-                None => found.rows.extend(rows(&name, one, two, matters)),
+                None => found.rows.extend(rows_of(&name, one, two, imported, matters)),
             },
         }
     }
@@ -106,19 +108,20 @@ pub fn compare(first: &View<'_>, second: &View<'_>, matters: f64) -> Comparison 
 fn measured(record: &RunRecord) -> impl Iterator<Item = (String, &JobRecord)> {
     record.phases.iter().flat_map(|phase| {
         phase.jobs.iter().filter(|j| j.role == Role::Measured).map(move |job| {
-            let own = phase.name.rsplit('/').next() == Some(&job.name);
+            let own = phase.name == job.name || phase.name.rsplit('/').next() == Some(&job.name);
             (if own { phase.name.clone() } else { format!("{}: {}", phase.name, job.name) }, job)
         })
     })
 }
 
-/// Why two jobs of one name are not one test.
-fn unlike(a: &JobRecord, b: &JobRecord) -> Option<String> {
+/// Why two jobs of one name are not one test. Of a run of another program not all parameters are known; `lenient` compares those that are.
+fn unlike(a: &JobRecord, b: &JobRecord, lenient: bool) -> Option<String> {
     if a.kernel != b.kernel || a.metric != b.metric {
         return Some(format!("kernel {} against {}", a.kernel, b.kernel));
     }
     let keys = a.params.keys().chain(b.params.keys().filter(|k| !a.params.contains_key(*k)));
-    let mut other = keys.filter(|k| a.params.get(*k) != b.params.get(*k)).map(|k| {
+    let known = |k: &&String| !lenient || (a.params.contains_key(*k) && b.params.contains_key(*k));
+    let mut other = keys.filter(known).filter(|k| a.params.get(*k) != b.params.get(*k)).map(|k| {
         let show = |p: &spec::Params| p.get(k).cloned().unwrap_or_else(|| "nothing".into());
         format!("{k} {} against {}", show(&a.params), show(&b.params))
     });
@@ -133,13 +136,29 @@ fn unlike(a: &JobRecord, b: &JobRecord) -> Option<String> {
     bad(a).map(|w| format!("{w} in the first run")).or(bad(b).map(|w| format!("{w} in the second run")))
 }
 
+/// What is compared of a test. Where the samples are how long it took they are not its result; and another program gives one number
+/// for each result, which only the same number of ours can be set against.
+fn rows_of(name: &str, a: &JobRecord, b: &JobRecord, imported: bool, matters: f64) -> Vec<Row> {
+    if imported || a.metric == Metric::Duration {
+        let named = named_rows(name, a, b);
+        if !named.is_empty() {
+            return named;
+        }
+    }
+    let mut rows = rows(name, a, b, matters).to_vec();
+    if imported {
+        rows.truncate(1);
+    }
+    rows
+}
+
 fn rows(name: &str, a: &JobRecord, b: &JobRecord, matters: f64) -> [Row; 2] {
     let (scale, unit) = a.metric.shown();
     let shown = |x: Known| {
         let interval = x.interval.map(|i| record::Interval { low: i.low * scale, high: i.high * scale });
         Known { value: x.value * scale, interval }
     };
-    let chance_worse = chance_worse(a.metric, &a.samples, &b.samples);
+    let chance_worse = Some(chance_worse(a.metric, &a.samples, &b.samples));
     let tail = (quantile(a, 0.99), quantile(b, 0.99));
     let ratios = [
         ("avg", mean(a), mean(b), mean_ratio(a.metric, &a.batches, &b.batches)),
@@ -147,7 +166,7 @@ fn rows(name: &str, a: &JobRecord, b: &JobRecord, matters: f64) -> [Row; 2] {
     ];
     ratios.map(|(statistic, first, second, times_worse)| Row {
         test: name.into(),
-        statistic,
+        statistic: statistic.into(),
         unit,
         first: shown(first),
         second: shown(second),
@@ -155,6 +174,38 @@ fn rows(name: &str, a: &JobRecord, b: &JobRecord, matters: f64) -> [Row; 2] {
         chance_worse,
         judgement: Judgement::of(times_worse, matters),
     })
+}
+
+/// What a named number is multiplied by to be read easily, and its unit then.
+fn readable(merit: &Merit) -> (f64, &'static str) {
+    match merit.name.as_str() {
+        n if n.ends_with("bytes_per_s") => (1e-9, "GB/s"),
+        n if n.ends_with("flops_per_s") => (1e-9, "Gflop/s"),
+        n if n.ends_with("updates_per_s") => (1e-9, "GUP/s"),
+        n if n.contains("latency") => (1e6, "usec"),
+        _ => (1.0, merit.unit),
+    }
+}
+
+/// The named numbers of a test, one against one: nobody knows how sure they are.
+fn named_rows(test: &str, a: &JobRecord, b: &JobRecord) -> Vec<Row> {
+    let row = |one: Merit, two: Merit| {
+        let (x, y) = (one.known.value, two.known.value);
+        let worse = if one.better == Direction::LowerIsBetter { y / x } else { x / y };
+        let (scale, unit) = readable(&one);
+        let shown = |value: f64| Known { value: value * scale, interval: None };
+        Row {
+            test: test.into(),
+            statistic: one.name,
+            unit,
+            first: shown(x),
+            second: shown(y),
+            times_worse: Known { value: worse, interval: None },
+            chance_worse: None,
+            judgement: Judgement::Unknown,
+        }
+    };
+    named(a).filter_map(|one| named(b).find(|two| two.name == one.name).map(|two| row(one, two))).collect()
 }
 
 /// The kind of machine: simulated and real numbers are never the same thing.

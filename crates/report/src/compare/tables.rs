@@ -23,13 +23,13 @@ pub fn compared(comparison: &Comparison) -> Grid {
         }
         grid.row([
             row.test.clone(),
-            row.statistic.to_string(),
+            row.statistic.clone(),
             row.unit.to_string(),
             known(row.first, 1.0),
             known(row.second, 1.0),
             format!("{:.3}", row.times_worse.value),
             sure,
-            format!("{:.2}", row.chance_worse),
+            row.chance_worse.map_or("-".into(), |chance| format!("{chance:.2}")),
             verdict,
         ]);
     }
