@@ -107,7 +107,7 @@ impl Watch {
         state.record = Some(record);
     }
 
-    /// Marks what is there as incomplete and saves it.
+    /// Marks what is there as incomplete and saves it, with its page: whoever calls this ends the program next.
     pub fn give_up(&self, reason: &str) {
         let mut state = self.lock();
         if let Some(bar) = &state.bar {
@@ -116,6 +116,10 @@ impl Watch {
         let Some(mut record) = state.record.take() else { return };
         record.status = Status::Incomplete { reason: reason.into() };
         state.store(&record);
+        if let (Some(path), None) = (&state.path, &state.failure) {
+            // A page that cannot be made must not keep the program from its end.
+            let _ = std::panic::catch_unwind(|| crate::commands::report::save_page(&record, path, true));
+        }
         state.record = Some(record);
     }
 }

@@ -122,6 +122,19 @@ fn the_csv_has_as_many_cells_in_every_line() {
 
 /// A large machine with many counters must not make a large page.
 #[test]
+fn a_page_of_many_runs_leaves_out_parts_and_says_so() {
+    let record = gpcnet(1.0, 1);
+    for (runs, distributions) in [(4, true), (20, false)] {
+        let views: Vec<View<'_>> = (0..runs).map(|_| View::new(&record)).collect();
+        let page = report::html::page(&views);
+        self_contained(&page);
+        assert_eq!(page.contains("Distributions alone and under load of run"), distributions, "{runs} runs");
+        assert!(runs < 20 || page.contains("So many runs do not fit one page"));
+        assert!((1..=runs).all(|i| page.contains(&format!("Key results of run {i}<"))), "{runs} runs");
+    }
+}
+
+#[test]
 fn a_page_of_16384_nodes_with_many_counters_stays_small() {
     let mut record = gpcnet(1.0, 1);
     for phase in &mut record.phases {

@@ -18,7 +18,8 @@ fn drawn(phase: &str, counter: &CounterRecord) -> bool {
     !phase.starts_with("loaded-by-") && counter.job != "idle"
 }
 
-pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
+pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, pages: usize) {
+    let (most, rows) = (VIOLINS / pages.max(1), ROWS / pages.max(1));
     let all = || view.record.phases.iter().flat_map(|p| p.counters.iter().map(move |c| (p.name.as_str(), c)));
     let mut groups: Vec<(&str, Vec<(&str, &CounterRecord)>)> = Vec::new();
     for (phase, counter) in all().filter(|(phase, c)| drawn(phase, c)) {
@@ -32,7 +33,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
         "Growth of counters during a phase, over the nodes of a job",
         &["Counter", "phase", "job", "nodes", "nodes at 0", "min", "10%", "50%", "90%", "max", "sum"],
     );
-    all().take(ROWS).for_each(|(phase, counter)| grid.row(row(phase, counter)));
+    all().take(rows).for_each(|(phase, counter)| grid.row(row(phase, counter)));
     if grid.rows.is_empty() {
         return;
     }
@@ -40,10 +41,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
     let mut violins = 0;
     let fits = |(_, group): &&(&str, Vec<_>)| {
         violins += group.len();
-        violins <= VIOLINS
+        violins <= most
     };
     let pictures: Vec<Svg> = groups.iter().take_while(fits).map(|(name, group)| picture(name, group)).collect();
-    let left = groups.len() - pictures.len() + all().count().saturating_sub(ROWS);
+    let left = groups.len() - pictures.len() + all().count().saturating_sub(rows);
     let more = if left > 0 { " More counters than fit here are in the CSV format of the report." } else { "" };
     let caption = format!(
         "How each counter grew on the nodes of a job during a phase; densities are computed in the logarithm, the strokes are \

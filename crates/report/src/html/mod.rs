@@ -98,20 +98,53 @@ impl Page {
     }
 }
 
+/// A page stays below this, so that it can be mailed and opens at once.
+const LIMIT: usize = 500_000;
+
+/// What a page of many runs leaves out of each, one after the other, until it is small enough.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Left {
+    Nothing,
+    CountersAndNetwork,
+    Distributions,
+}
+
 /// One page for one record or several.
 pub fn page(views: &[View<'_>]) -> String {
+    let tries = [Left::Nothing, Left::CountersAndNetwork, Left::Distributions];
+    let mut pages = tries.into_iter().map(|left| page_without(views, left));
+    let first = pages.next().expect("there is a first try");
+    // One run has nothing to give up: its parts have limits of their own.
+    if first.len() < LIMIT || views.len() == 1 {
+        return first;
+    }
+    pages.reduce(|page, smaller| if page.len() < LIMIT { page } else { smaller }).unwrap_or(first)
+}
+
+fn page_without(views: &[View<'_>], left: Left) -> String {
     let mut page = Page { body: String::new(), contents: Vec::new(), figures: 0 };
+    match left {
+        Left::Nothing => {}
+        Left::CountersAndNetwork => page.say(
+            "So many runs do not fit one page: their counters and networks are left out here and are on the pages of each run.",
+        ),
+        Left::Distributions => page.say(
+            "So many runs do not fit one page: their distributions, counters and networks are left out here and are on the pages of each run.",
+        ),
+    }
     for (i, view) in views.iter().enumerate() {
         let of = if views.len() > 1 { format!(" of run {}", i + 1) } else { String::new() };
         let sections = crate::section::sections(view);
         let told = !sections.is_empty();
         key::write(&mut page, view, &of, told);
         sections.into_iter().for_each(|section| page.write(section, &of));
-        distributions::write(&mut page, view, &of);
+        if left < Left::Distributions {
+            distributions::write(&mut page, view, &of);
+        }
         // Runs of hundreds of points have no two phases to compare; the CSV format has their counters.
-        if !told {
+        if !told && left < Left::CountersAndNetwork {
             network::write(&mut page, view, &of, views.len());
-            counters::write(&mut page, view, &of);
+            counters::write(&mut page, view, &of, views.len());
         }
     }
     hpcc::write(&mut page, views);
