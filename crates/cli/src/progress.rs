@@ -35,6 +35,8 @@ struct State {
     /// What the present phase is called on the screen, and when something was last said of it.
     phase: String,
     said: Option<Instant>,
+    /// Whether the record says why the run ended: what comes after, such as the launcher's signals, is a consequence.
+    given_up: bool,
 }
 
 impl Watch {
@@ -112,6 +114,9 @@ impl Watch {
         let mut state = self.lock();
         if let Some(bar) = &state.bar {
             bar.abandon();
+        }
+        if std::mem::replace(&mut state.given_up, true) {
+            return;
         }
         let Some(mut record) = state.record.take() else { return };
         record.status = Status::Incomplete { reason: reason.into() };
