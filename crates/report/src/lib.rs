@@ -7,6 +7,7 @@ pub mod compare;
 pub mod contention;
 pub mod formats;
 pub mod grid;
+mod hpcc;
 pub mod html;
 pub mod maxrate;
 pub mod merits;

@@ -11,9 +11,10 @@ mod tables;
 
 pub use tables::{compared, published};
 
+use crate::hpcc::timed_only;
 use crate::merits::{Merit, named};
 use crate::view::{Known, View, mean, quantile};
-use record::{Direction, JobRecord, MachineRecord, Metric, Role, RunRecord, Verdict};
+use record::{Direction, JobRecord, MachineRecord, Role, RunRecord, Verdict};
 use statistics::{chance_worse, mean_ratio, quantile_ratio};
 
 /// What the data say about a difference.
@@ -139,7 +140,7 @@ fn unlike(a: &JobRecord, b: &JobRecord, lenient: bool) -> Option<String> {
 /// What is compared of a test. Where the samples are how long it took they are not its result; and another program gives one number
 /// for each result, which only the same number of ours can be set against.
 fn rows_of(name: &str, a: &JobRecord, b: &JobRecord, imported: bool, matters: f64) -> Vec<Row> {
-    if imported || a.metric == Metric::Duration {
+    if imported || timed_only(a) {
         let named = named_rows(name, a, b);
         if !named.is_empty() {
             return named;

@@ -1,6 +1,7 @@
 //! Tables for issues, wikis and pull requests.
 
 use crate::grid::Grid;
+use crate::hpcc::timed_only;
 use crate::table::{digits, known};
 use crate::view::{Canary, Known, View, mean, quantile};
 use record::{JobRecord, Role};
@@ -21,6 +22,7 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     }
     let sections = crate::section::sections(view);
     sections.iter().for_each(|s| out.push_str(&s.markdown(plain)));
+    crate::hpcc::section(view).iter().for_each(|s| out.push_str(&s.markdown(plain)));
     if sections.is_empty() {
         section(&mut out, "Tests", &measured(view));
     }
@@ -85,7 +87,7 @@ fn impacts(view: &View<'_>) -> Grid {
 fn measured(view: &View<'_>) -> Grid {
     let mut grid = Grid::new("", &["Phase", "test", "unit", "avg", "50%", "99%", "99.9%", "samples"]);
     for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured) {
+        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured && !timed_only(j)) {
             let (scale, unit) = job.metric.shown();
             let mut row = vec![phase.name.clone(), job.name.clone(), unit.to_string(), known(mean(job), scale)];
             row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));

@@ -1,5 +1,6 @@
 //! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
 
+use crate::hpcc::timed_only;
 use crate::table::{Table, digits, known};
 use crate::view::{Known, View, mean, quantile};
 use record::{JobRecord, Role};
@@ -20,6 +21,7 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     } else if view.record.plan.suite == "congest" {
         load(&mut out, view);
     } else {
+        crate::hpcc::section(view).iter().for_each(|s| out.push_str(&s.text()));
         measured(&mut out, view);
     }
     if matrix_ran {
@@ -177,7 +179,8 @@ fn test_name(phase: &str, job: &JobRecord) -> String {
 fn measured(out: &mut String, view: &View<'_>) {
     let mut table = Table::new(&["Test", "Unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
     for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured && j.kernel != "pause") {
+        let told = |j: &&JobRecord| j.role == Role::Measured && j.kernel != "pause" && !timed_only(j);
+        for job in phase.jobs.iter().filter(told) {
             let (scale, unit) = job.metric.shown();
             let at = |q| known(quantile(job, q), scale);
             let worst = digits(job.summary.worst * scale);

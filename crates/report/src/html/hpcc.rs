@@ -1,55 +1,13 @@
-//! HPC Challenge: the columns of its results page with their verification, balance ratios, what a ring leaves of a ping-pong,
-//! and, with several runs, their kiviat diagram.
+//! HPC Challenge on a page: its tables, what a ring leaves of a ping-pong, and, with several runs, their kiviat diagram.
 
 use super::Page;
-use super::what::verdict;
 use crate::grid::{Grid, exact};
+use crate::hpcc::{COLUMNS, ratios, results, runs, shares};
 use crate::svg::kiviat::{Polygon, kiviat};
 use crate::view::View;
-use record::JobRecord;
-
-/// A column of the results page: its name, the phase, the named number (or the mean of the samples), what a base unit is
-/// multiplied by, the unit, and whether less is better.
-struct Column {
-    name: &'static str,
-    phase: &'static str,
-    result: Option<&'static str>,
-    scale: f64,
-    unit: &'static str,
-    lower: bool,
-}
-
-const fn column(
-    name: &'static str,
-    phase: &'static str,
-    result: &'static str,
-    scale: f64,
-    unit: &'static str,
-) -> Column {
-    Column { name, phase, result: Some(result), scale, unit, lower: false }
-}
-
-/// In the order of the results page of hpcchallenge.org.
-const COLUMNS: [Column; 8] = [
-    column("G-HPL", "mpi/hpl", "flops_per_s", 1e-12, "Tflop/s"),
-    column("G-PTRANS", "mpi/ptrans", "bytes_per_s", 1e-9, "GB/s"),
-    column("G-RandomAccess", "mpi/random-access", "updates_per_s", 1e-9, "GUP/s"),
-    column("G-FFT", "mpi/fft", "flops_per_s", 1e-9, "Gflop/s"),
-    column("EP-STREAM Triad", "star/stream", "triad_bytes_per_s", 1e-9, "GB/s/rank"),
-    Column { name: "EP-DGEMM", phase: "star/dgemm", result: None, scale: 1e-9, unit: "Gflop/s/rank", lower: false },
-    column("RandomRing bandwidth", "mpi/ring-bandwidth", "random_bandwidth_bytes_per_s", 1e-9, "GB/s/rank"),
-    Column {
-        name: "RandomRing latency",
-        phase: "mpi/ring-latency",
-        result: Some("random_latency_s"),
-        scale: 1e6,
-        unit: "usec",
-        lower: true,
-    },
-];
 
 pub(super) fn write(page: &mut Page, views: &[View<'_>]) {
-    let runs: Vec<&View<'_>> = views.iter().filter(|v| v.record.plan.suite == "hpcc").collect();
+    let runs = runs(views);
     if runs.is_empty() {
         return;
     }
@@ -85,74 +43,4 @@ pub(super) fn write(page: &mut Page, views: &[View<'_>]) {
             &[grid],
         );
     }
-}
-
-/// The jobs of a test; one that ran in several variants has several phases with its name as first part.
-fn jobs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a JobRecord> {
-    let of =
-        move |name: &str| name == phase || name.strip_prefix(phase).is_some_and(|rest| rest.starts_with(['/', '#']));
-    view.record.phases.iter().filter(move |p| of(&p.name)).flat_map(|p| &p.jobs).filter(|j| j.summary.samples > 0)
-}
-
-/// A named number of a test, in base units; of several variants the largest, as the original's summary does.
-pub(super) fn result(view: &View<'_>, phase: &str, name: &str) -> Option<f64> {
-    let values = jobs(view, phase).filter_map(|j| j.results.get(name).copied());
-    values.filter(|v| v.is_finite() && *v > 0.0).reduce(f64::max)
-}
-
-fn value(view: &View<'_>, column: &Column) -> Option<f64> {
-    match column.result {
-        Some(name) => result(view, column.phase, name),
-        None => jobs(view, column.phase).map(|j| j.summary.mean).reduce(f64::max),
-    }
-}
-
-fn results(runs: &[&View<'_>]) -> Grid {
-    let mut grid = Grid::new("The columns of the results page", &["Test", "run", "value", "unit", "verification"]);
-    for column in &COLUMNS {
-        for (i, view) in runs.iter().enumerate() {
-            let shown = value(view, column).map_or("-".into(), |v| exact(v * column.scale));
-            // Of several variants a wrong one must show.
-            let job = jobs(view, column.phase).max_by_key(|j| j.verdict.is_wrong());
-            let checked = job.map_or("did not run".into(), |j| verdict(&j.verdict));
-            grid.row([column.name.into(), (i + 1).to_string(), shown, column.unit.into(), checked]);
-        }
-    }
-    grid
-}
-
-fn ratios(runs: &[&View<'_>]) -> Grid {
-    let mut grid = Grid::new("Balance ratios", &["Ratio", "run", "value", "unit"]);
-    for (i, view) in runs.iter().enumerate() {
-        let ranks = f64::from(view.record.layout.ranks);
-        let hpl = result(view, "mpi/hpl", "flops_per_s");
-        let ring = result(view, "mpi/ring-bandwidth", "random_bandwidth_bytes_per_s");
-        let ping = result(view, "mpi/ping-pong-bandwidth", "bandwidth_avg_bytes_per_s");
-        let near = result(view, "mpi/ring-latency", "random_latency_s");
-        let far = result(view, "mpi/ping-pong-latency", "latency_avg_s");
-        let triad = result(view, "star/stream", "triad_bytes_per_s").map(|t| t * ranks);
-        let peak = result(view, "star/dgemm", "fma_peak_flops_per_s");
-        let dgemm = jobs(view, "star/dgemm").map(|j| j.summary.mean).reduce(f64::max);
-        for (name, over, under, unit) in [
-            ("STREAM Triad of all ranks / HPL", triad, hpl, "B/flop"),
-            ("PTRANS / HPL", result(view, "mpi/ptrans", "bytes_per_s"), hpl, "B/flop"),
-            ("random ring of all ranks / HPL", ring.map(|r| 1e3 * r * ranks), hpl, "B/kflop"),
-            ("EP-DGEMM / peak of multiply-adds on registers", dgemm, peak, ""),
-            ("random ring / average ping-pong bandwidth", ring, ping, ""),
-            ("random ring / average ping-pong latency", near, far, ""),
-        ] {
-            if let Some((over, under)) = over.zip(under) {
-                grid.row([name.into(), (i + 1).to_string(), exact(over / under), unit.into()]);
-            }
-        }
-    }
-    grid
-}
-
-/// Each run's share of the best on each axis; 0 where a test did not run.
-fn shares(runs: &[&View<'_>]) -> Vec<Vec<f64>> {
-    let goodness = |view: &View<'_>, c: &Column| value(view, c).map_or(0.0, |v| if c.lower { 1.0 / v } else { v });
-    let best: Vec<f64> =
-        COLUMNS.iter().map(|c| runs.iter().map(|v| goodness(v, c)).fold(f64::MIN_POSITIVE, f64::max)).collect();
-    runs.iter().map(|v| COLUMNS.iter().zip(&best).map(|(c, b)| goodness(v, c) / b).collect()).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::Page;
 use crate::grid::{Grid, exact};
+use crate::hpcc::timed_only;
 use crate::svg::escape;
 use crate::table::digits;
 use crate::view::{Canary, Impact, Known, View, gpcnet_title, mean, quantile};
@@ -161,12 +162,13 @@ const ROWS: usize = 500;
 pub(crate) fn measured(view: &View<'_>) -> Grid {
     let header = ["Test", "phase", "unit", "avg", "50%", "99%", "99.9%", "worst", "samples", "data"];
     let mut grid = Grid::new("Every measured test", &header);
+    let told = |j: &&JobRecord| j.role == Role::Measured && !timed_only(j);
     let jobs = || {
-        let measured = |p: &'_ record::PhaseRecord| p.jobs.iter().filter(|j| j.role == Role::Measured).count();
+        let measured = |p: &'_ record::PhaseRecord| p.jobs.iter().filter(told).count();
         view.record.phases.iter().map(measured).sum::<usize>()
     };
     for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured) {
+        for job in phase.jobs.iter().filter(told) {
             if grid.rows.len() < ROWS {
                 grid.row(row(&phase.name, job));
             }

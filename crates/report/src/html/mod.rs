@@ -20,7 +20,7 @@ use crate::view::View;
 pub use history::page as history;
 use std::fmt::Write;
 pub use what::command;
-pub(crate) use what::facts;
+pub(crate) use what::{facts, verdict};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -1,8 +1,8 @@
 //! What rings in which all ranks talk at once leave of a ping-pong between two, beside published systems.
 
 use super::Page;
-use super::hpcc::result;
 use crate::grid::{Grid, exact};
+use crate::hpcc::result;
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
