@@ -96,7 +96,7 @@ impl Deal {
         let is: Vec<usize> = (p..blocks).step_by(height).filter(|i| i % width == to_q).collect();
         let js: Vec<usize> = (q..blocks).step_by(width).filter(|j| j % height == to_p).collect();
         let tall = (ROWS / self.nb).max(1);
-        let wide = (PIECE / (tall * self.nb * self.nb)).max(1);
+        let wide = (PIECE / tall.saturating_mul(self.nb).saturating_mul(self.nb)).max(1);
         let total = |blocks: &[usize]| blocks.iter().map(|b| self.height(*b)).sum::<usize>();
         let mut pieces = Vec::with_capacity(js.len().div_ceil(wide) * is.len().div_ceil(tall));
         for js in js.chunks(wide).map(Arc::<[usize]>::from) {
