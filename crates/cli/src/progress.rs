@@ -92,7 +92,7 @@ impl Watch {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        if let (Some(path), Some(record), None) = (&state.path, &state.record, &state.failure) {
+        if let (Some(path), Some(record), None, false) = (&state.path, &state.record, &state.failure, state.given_up) {
             crate::commands::report::save_page(record, path, self.quiet);
         }
         (state.record.take(), state.failure.take())
@@ -123,7 +123,7 @@ impl Watch {
         state.store(&record);
         if let (Some(path), None) = (&state.path, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let _ = std::panic::catch_unwind(|| crate::commands::report::save_page(&record, path, true));
+            let _ = std::panic::catch_unwind(|| crate::commands::report::save_page(&record, path, self.quiet));
         }
         state.record = Some(record);
     }

@@ -25,7 +25,7 @@ pub fn facts(get: Environment<'_>) -> Vec<(&'static str, String)> {
 /// The switches with their nodes, gathered to rank 0: `spine.leaf0: n[1-2]; spine.leaf1: n[3-4]`. Nothing where Slurm knows no
 /// topology. Collective: every rank calls it, whatever its own environment says.
 pub fn topology(world: &dyn Comm, get: Environment<'_>) -> Option<String> {
-    let mine = address(get).map(|(switch, node)| format!("{switch}\t{node}")).unwrap_or_default();
+    let mine = place(get);
     let mut told = [f64::from(u8::from(!mine.is_empty()))];
     world.allreduce(Vector::Values(&mut told), Reduce::Max);
     if told[0] == 0.0 {
@@ -41,9 +41,14 @@ pub fn topology(world: &dyn Comm, get: Environment<'_>) -> Option<String> {
     Some(describe(&String::from_utf8_lossy(&all)))
 }
 
+/// The switches above this node and the node, divided by a tab; empty where Slurm knows none.
+pub fn place(get: Environment<'_>) -> String {
+    address(get).map(|(switches, node)| format!("{switches}\t{node}")).unwrap_or_default()
+}
+
 /// The switches above this node, topmost first, and the node: `SLURM_TOPOLOGY_ADDR` is `spine.leaf0.n1` where
 /// `SLURM_TOPOLOGY_ADDR_PATTERN` is `switch.switch.node`. Without switches Slurm names the node alone.
-pub fn address(get: Environment<'_>) -> Option<(String, String)> {
+fn address(get: Environment<'_>) -> Option<(String, String)> {
     let pattern = get("SLURM_TOPOLOGY_ADDR_PATTERN")?;
     let levels = pattern.split('.').filter(|level| *level == "switch").count();
     let text = get("SLURM_TOPOLOGY_ADDR")?;

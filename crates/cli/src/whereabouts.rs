@@ -46,8 +46,7 @@ const ADDRESS: usize = 512;
 
 /// The number of levels of switches up to the first that this node shares with rank 0's; all ranks take part.
 fn by_switches(world: &dyn Comm) -> Option<f64> {
-    let mine = slurm::address(&|name| std::env::var(name).ok());
-    let mine = mine.map(|(switches, node)| format!("{switches}\t{node}")).unwrap_or_default();
+    let mine = slurm::place(&|name| std::env::var(name).ok());
     let mut first = [0u8; ADDRESS];
     let known = mine.len().min(ADDRESS);
     if world.rank() == 0 {
@@ -58,13 +57,14 @@ fn by_switches(world: &dyn Comm) -> Option<f64> {
     levels(first.trim_end_matches('\0'), &mine)
 }
 
-/// 0 for one node, 1 for two nodes of one switch, and so on; none where there are no switches to compare. Switches and node are
-/// divided by a tab.
+/// Switches from the top, then the node.
+fn path(place: &str) -> Option<Vec<&str>> {
+    let (switches, node) = place.split_once('\t')?;
+    Some(switches.split('.').chain([node]).collect())
+}
+
+/// 0 for one node, 1 for two nodes of one switch, and so on; none where there are no switches to compare.
 fn levels(a: &str, b: &str) -> Option<f64> {
-    let path = |address: &str| -> Option<Vec<String>> {
-        let (switches, node) = address.split_once('\t')?;
-        Some(switches.split('.').chain([node]).map(String::from).collect())
-    };
     let (a, b) = (path(a)?, path(b)?);
     if a.len() != b.len() {
         return None;

@@ -17,146 +17,111 @@ use std::collections::BTreeMap;
 const MESSAGE: f64 = 2e6;
 const BEGIN: &str = "Begin of Summary section.";
 
-/// One test: its phase, kernel and metric, the key and scale of its rate, and the named numbers with theirs.
-type Test = (&'static str, &'static str, Metric, (&'static str, f64), &'static [(&'static str, &'static str, f64)]);
+/// One test of the summary.
+struct Test {
+    phase: String,
+    kernel: &'static str,
+    metric: Metric,
+    /// Key of its rate, and what that is in base units.
+    rate: (String, f64),
+    /// Named numbers with their keys and scales.
+    named: Vec<(&'static str, String, f64)>,
+    /// Parameters with their keys: what a test must agree in to be compared with one of ours.
+    params: Vec<(&'static str, String)>,
+}
 
-const TESTS: [Test; 19] = [
-    ("mpi/random-access", "random-access-mpi", Metric::Updates, ("MPIRandomAccess_GUPs", 1e9), &GLOBAL_UPDATES),
-    ("star/random-access", "random-access", Metric::Updates, ("StarRandomAccess_GUPs", 1e9), &[UPDATES]),
-    ("single/random-access", "random-access", Metric::Updates, ("SingleRandomAccess_GUPs", 1e9), &[UPDATES]),
-    (
-        "mpi/random-access-lcg",
-        "random-access-mpi",
-        Metric::Updates,
-        ("MPIRandomAccess_LCG_GUPs", 1e9),
-        &GLOBAL_UPDATES_LCG,
-    ),
-    ("star/random-access-lcg", "random-access", Metric::Updates, ("StarRandomAccess_LCG_GUPs", 1e9), &[UPDATES_LCG]),
-    (
-        "single/random-access-lcg",
-        "random-access",
-        Metric::Updates,
-        ("SingleRandomAccess_LCG_GUPs", 1e9),
-        &[UPDATES_LCG],
-    ),
-    ("mpi/ptrans", "ptrans", Metric::Bandwidth, ("PTRANS_GBs", 1e9), &PTRANS),
-    ("star/dgemm", "dgemm", Metric::Flops, ("StarDGEMM_Gflops", 1e9), &[("n", "DGEMM_N", 1.0)]),
-    ("single/dgemm", "dgemm", Metric::Flops, ("SingleDGEMM_Gflops", 1e9), &[("n", "DGEMM_N", 1.0)]),
-    ("star/stream", "stream", Metric::Bandwidth, ("StarSTREAM_Triad", 1e9), &STAR_STREAM),
-    ("single/stream", "stream", Metric::Bandwidth, ("SingleSTREAM_Triad", 1e9), &SINGLE_STREAM),
-    ("mpi/fft", "fft-mpi", Metric::Flops, ("MPIFFT_Gflops", 1e9), &GLOBAL_FFT),
-    ("star/fft", "fft", Metric::Flops, ("StarFFT_Gflops", 1e9), &[("n", "FFT_N", 1.0)]),
-    ("single/fft", "fft", Metric::Flops, ("SingleFFT_Gflops", 1e9), &[("n", "FFT_N", 1.0)]),
-    ("mpi/ping-pong-latency", "ping-pong", Metric::Duration, ("AvgPingPongLatency_usec", 1e-6), &PING_PONG_LATENCY),
-    (
-        "mpi/ping-pong-bandwidth",
-        "ping-pong",
-        Metric::Duration,
-        ("AvgPingPongBandwidth_GBytes", 1e9),
-        &PING_PONG_BANDWIDTH,
-    ),
-    ("mpi/ring-latency", "hpcc-rings", Metric::Duration, ("RandomlyOrderedRingLatency_usec", 1e-6), &RING_LATENCY),
-    (
-        "mpi/ring-bandwidth",
-        "hpcc-rings",
-        Metric::Duration,
-        ("RandomlyOrderedRingBandwidth_GBytes", 1e9),
-        &RING_BANDWIDTH,
-    ),
-    ("mpi/hpl", "hpl", Metric::Flops, ("HPL_Tflops", 1e12), &HPL),
-];
+const MODES: [(&str, &str); 2] = [("star", "Star"), ("single", "Single")];
 
-const UPDATES: (&str, &str, f64) = ("n", "RandomAccess_N", 1.0);
-const UPDATES_LCG: (&str, &str, f64) = ("n", "RandomAccess_LCG_N", 1.0);
-const GLOBAL_UPDATES: [(&str, &str, f64); 5] = [
-    ("n", "MPIRandomAccess_N", 1.0),
-    ("updates_per_s", "MPIRandomAccess_GUPs", 1e9),
-    ("updates", "MPIRandomAccess_ExeUpdates", 1.0),
-    ("errors", "MPIRandomAccess_Errors", 1.0),
-    ("time_s", "MPIRandomAccess_time", 1.0),
-];
-const GLOBAL_UPDATES_LCG: [(&str, &str, f64); 5] = [
-    ("n", "MPIRandomAccess_LCG_N", 1.0),
-    ("updates_per_s", "MPIRandomAccess_LCG_GUPs", 1e9),
-    ("updates", "MPIRandomAccess_LCG_ExeUpdates", 1.0),
-    ("errors", "MPIRandomAccess_LCG_Errors", 1.0),
-    ("time_s", "MPIRandomAccess_LCG_time", 1.0),
-];
-const PTRANS: [(&str, &str, f64); 7] = [
-    ("n", "PTRANS_n", 1.0),
-    ("nb", "PTRANS_nb", 1.0),
-    ("p", "PTRANS_nprow", 1.0),
-    ("q", "PTRANS_npcol", 1.0),
-    ("bytes_per_s", "PTRANS_GBs", 1e9),
-    ("time_s", "PTRANS_time", 1.0),
-    ("residual", "PTRANS_residual", 1.0),
-];
-const STAR_STREAM: [(&str, &str, f64); 5] = [
-    ("n", "STREAM_VectorSize", 1.0),
-    ("copy_bytes_per_s", "StarSTREAM_Copy", 1e9),
-    ("scale_bytes_per_s", "StarSTREAM_Scale", 1e9),
-    ("add_bytes_per_s", "StarSTREAM_Add", 1e9),
-    ("triad_bytes_per_s", "StarSTREAM_Triad", 1e9),
-];
-const SINGLE_STREAM: [(&str, &str, f64); 5] = [
-    ("n", "STREAM_VectorSize", 1.0),
-    ("copy_bytes_per_s", "SingleSTREAM_Copy", 1e9),
-    ("scale_bytes_per_s", "SingleSTREAM_Scale", 1e9),
-    ("add_bytes_per_s", "SingleSTREAM_Add", 1e9),
-    ("triad_bytes_per_s", "SingleSTREAM_Triad", 1e9),
-];
-const GLOBAL_FFT: [(&str, &str, f64); 4] = [
-    ("n", "MPIFFT_N", 1.0),
-    ("flops_per_s", "MPIFFT_Gflops", 1e9),
-    ("max_error", "MPIFFT_maxErr", 1.0),
-    ("ranks", "MPIFFT_Procs", 1.0),
-];
-const PING_PONG_LATENCY: [(&str, &str, f64); 3] = [
-    ("latency_min_s", "MinPingPongLatency_usec", 1e-6),
-    ("latency_avg_s", "AvgPingPongLatency_usec", 1e-6),
-    ("latency_max_s", "MaxPingPongLatency_usec", 1e-6),
-];
-const PING_PONG_BANDWIDTH: [(&str, &str, f64); 3] = [
-    ("bandwidth_min_bytes_per_s", "MinPingPongBandwidth_GBytes", 1e9),
-    ("bandwidth_avg_bytes_per_s", "AvgPingPongBandwidth_GBytes", 1e9),
-    ("bandwidth_max_bytes_per_s", "MaxPingPongBandwidth_GBytes", 1e9),
-];
-const RING_LATENCY: [(&str, &str, f64); 2] = [
-    ("natural_latency_s", "NaturallyOrderedRingLatency_usec", 1e-6),
-    ("random_latency_s", "RandomlyOrderedRingLatency_usec", 1e-6),
-];
-const RING_BANDWIDTH: [(&str, &str, f64); 2] = [
-    ("natural_bandwidth_bytes_per_s", "NaturallyOrderedRingBandwidth_GBytes", 1e9),
-    ("random_bandwidth_bytes_per_s", "RandomlyOrderedRingBandwidth_GBytes", 1e9),
-];
-const HPL: [(&str, &str, f64); 5] = [
-    ("flops_per_s", "HPL_Tflops", 1e12),
-    ("time_s", "HPL_time", 1.0),
-    ("p", "HPL_nprow", 1.0),
-    ("q", "HPL_npcol", 1.0),
-    ("rnorm_inf", "HPL_RnormI", 1.0),
-];
+impl Test {
+    fn new(phase: String, kernel: &'static str, metric: Metric, key: String, scale: f64) -> Test {
+        Test { phase, kernel, metric, rate: (key, scale), named: Vec::new(), params: Vec::new() }
+    }
+    /// Adds named numbers whose keys begin alike.
+    fn named(mut self, prefix: &str, all: &[(&'static str, &str, f64)]) -> Test {
+        self.named.extend(all.iter().map(|(name, key, scale)| (*name, format!("{prefix}{key}"), *scale)));
+        self
+    }
+    /// Adds parameters whose keys begin alike.
+    fn params(mut self, prefix: &str, all: &[(&'static str, &str)]) -> Test {
+        self.params.extend(all.iter().map(|(name, key)| (*name, format!("{prefix}{key}"))));
+        self
+    }
+}
 
-/// Parameters by kernel or phase: what a test must agree in to be compared with one of ours.
-const PARAMS: [(&str, &str, &str); 17] = [
-    ("hpl", "n", "HPL_N"),
-    ("hpl", "nb", "HPL_NB"),
-    ("hpl", "depth", "HPL_depth"),
-    ("hpl", "ndiv", "HPL_nbdiv"),
-    ("hpl", "nbmin", "HPL_nbmin"),
-    ("ptrans", "n", "PTRANS_n"),
-    ("ptrans", "nb", "PTRANS_nb"),
-    ("dgemm", "n", "DGEMM_N"),
-    ("stream", "n", "STREAM_VectorSize"),
-    ("fft", "n", "FFT_N"),
-    ("fft-mpi", "n", "MPIFFT_N"),
-    ("mpi/random-access", "bits", "MPIRandomAccess_N"),
-    ("mpi/random-access-lcg", "bits", "MPIRandomAccess_LCG_N"),
-    ("star/random-access", "bits", "RandomAccess_N"),
-    ("star/random-access-lcg", "bits", "RandomAccess_LCG_N"),
-    ("single/random-access", "bits", "RandomAccess_N"),
-    ("single/random-access-lcg", "bits", "RandomAccess_LCG_N"),
-];
+/// The same local test on all ranks and on one; its length is a number and a parameter.
+fn local(test: &str, kernel: &'static str, metric: Metric, key: &str, length: (&'static str, &str)) -> [Test; 2] {
+    MODES.map(|(mode, word)| {
+        let test = Test::new(format!("{mode}/{test}"), kernel, metric, format!("{word}{key}"), 1e9);
+        test.named("", &[("n", length.1, 1.0)]).params("", &[length])
+    })
+}
+
+/// All tests, in the order of the original.
+fn tests() -> Vec<Test> {
+    let mut all = Vec::new();
+    for (suffix, test) in [("", "random-access"), ("_LCG", "random-access-lcg")] {
+        let prefix = format!("MPIRandomAccess{suffix}_");
+        let rate = format!("{prefix}GUPs");
+        let named = [("n", "N", 1.0), ("updates_per_s", "GUPs", 1e9), ("updates", "ExeUpdates", 1.0)];
+        let global = Test::new(format!("mpi/{test}"), "random-access-mpi", Metric::Updates, rate, 1e9);
+        let global =
+            global.named(&prefix, &named).named(&prefix, &[("errors", "Errors", 1.0), ("time_s", "time", 1.0)]);
+        all.push(global.params(&prefix, &[("bits", "N")]));
+        let (key, length) = (format!("RandomAccess{suffix}_GUPs"), format!("RandomAccess{suffix}_N"));
+        all.extend(local(test, "random-access", Metric::Updates, &key, ("bits", &length)));
+    }
+    let ptrans = Test::new("mpi/ptrans".into(), "ptrans", Metric::Bandwidth, "PTRANS_GBs".into(), 1e9);
+    let ptrans =
+        ptrans.named("PTRANS_", &[("n", "n", 1.0), ("nb", "nb", 1.0), ("p", "nprow", 1.0), ("q", "npcol", 1.0)]);
+    let ptrans =
+        ptrans.named("PTRANS_", &[("bytes_per_s", "GBs", 1e9), ("time_s", "time", 1.0), ("residual", "residual", 1.0)]);
+    all.push(ptrans.params("PTRANS_", &[("n", "n"), ("nb", "nb")]));
+    all.extend(local("dgemm", "dgemm", Metric::Flops, "DGEMM_Gflops", ("n", "DGEMM_N")));
+    let stream = local("stream", "stream", Metric::Bandwidth, "STREAM_Triad", ("n", "STREAM_VectorSize"));
+    all.extend(stream.into_iter().zip(MODES).map(|(test, (_, word))| {
+        let loops = [("copy_bytes_per_s", "Copy", 1e9), ("scale_bytes_per_s", "Scale", 1e9)];
+        let more = [("add_bytes_per_s", "Add", 1e9), ("triad_bytes_per_s", "Triad", 1e9)];
+        let prefix = format!("{word}STREAM_");
+        test.named(&prefix, &loops).named(&prefix, &more)
+    }));
+    let fft = Test::new("mpi/fft".into(), "fft-mpi", Metric::Flops, "MPIFFT_Gflops".into(), 1e9);
+    let fft = fft.named("MPIFFT_", &[("n", "N", 1.0), ("flops_per_s", "Gflops", 1e9), ("max_error", "maxErr", 1.0)]);
+    all.push(fft.named("MPIFFT_", &[("ranks", "Procs", 1.0)]).params("MPIFFT_", &[("n", "N")]));
+    all.extend(local("fft", "fft", Metric::Flops, "FFT_Gflops", ("n", "FFT_N")));
+    all.extend(network());
+    let hpl = Test::new("mpi/hpl".into(), "hpl", Metric::Flops, "HPL_Tflops".into(), 1e12);
+    let hpl = hpl.named("HPL_", &[("flops_per_s", "Tflops", 1e12), ("time_s", "time", 1.0), ("p", "nprow", 1.0)]);
+    let hpl = hpl.named("HPL_", &[("q", "npcol", 1.0), ("rnorm_inf", "RnormI", 1.0)]);
+    all.push(
+        hpl.params("HPL_", &[("n", "N"), ("nb", "NB"), ("depth", "depth"), ("ndiv", "nbdiv"), ("nbmin", "nbmin")]),
+    );
+    all
+}
+
+/// Ping-pong and rings, each for latency and for bandwidth. Their samples are times.
+fn network() -> [Test; 4] {
+    let (us, gb) = (("Latency_usec", 1e-6), ("Bandwidth_GBytes", 1e9));
+    let test = |phase: &str, kernel, which: &str, (unit, scale): (&str, f64), all: &[(&'static str, &str)]| {
+        let mut test = Test::new(format!("mpi/{phase}"), kernel, Metric::Duration, format!("{which}{unit}"), scale);
+        test.named.extend(all.iter().map(|(name, word)| (*name, format!("{word}{unit}"), scale)));
+        test
+    };
+    let pairs = ["MinPingPong", "AvgPingPong", "MaxPingPong"];
+    let rings = ["NaturallyOrderedRing", "RandomlyOrderedRing"];
+    let with = |names: &[&'static str], words: &[&'static str]| -> Vec<(&'static str, &'static str)> {
+        names.iter().copied().zip(words.iter().copied()).collect()
+    };
+    let late = with(&["latency_min_s", "latency_avg_s", "latency_max_s"], &pairs);
+    let wide = with(&["bandwidth_min_bytes_per_s", "bandwidth_avg_bytes_per_s", "bandwidth_max_bytes_per_s"], &pairs);
+    let ring_late = with(&["natural_latency_s", "random_latency_s"], &rings);
+    let ring_wide = with(&["natural_bandwidth_bytes_per_s", "random_bandwidth_bytes_per_s"], &rings);
+    [
+        test("ping-pong-latency", "ping-pong", pairs[1], us, &late),
+        test("ping-pong-bandwidth", "ping-pong", pairs[1], gb, &wide),
+        test("ring-latency", "hpcc-rings", rings[1], us, &ring_late),
+        test("ring-bandwidth", "hpcc-rings", rings[1], gb, &ring_wide),
+    ]
+}
 
 /// Whether a file is what the original wrote.
 pub fn is_one(text: &str) -> bool {
@@ -209,7 +174,7 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
             "its output does not say on how many nodes it ran: they are counted as one".into(),
         ],
         events: Vec::new(),
-        phases: TESTS.iter().filter_map(|test| phase(&keys, test, ranks)).collect(),
+        phases: tests().into_iter().filter_map(|test| phase(&keys, test, ranks)).collect(),
         network: None,
     })
 }
@@ -227,9 +192,9 @@ fn parameter(name: &str, value: &str) -> Option<String> {
     }
 }
 
-fn phase(keys: &BTreeMap<&str, &str>, test: &Test, ranks: u32) -> Option<PhaseRecord> {
-    let (name, kernel, metric, (key, scale), named) = *test;
-    let value = number(keys, key).filter(|x| *x > 0.0)? * scale;
+fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32) -> Option<PhaseRecord> {
+    let Test { phase: name, kernel, metric, rate: (key, scale), named, params } = test;
+    let value = number(keys, &key).filter(|x| *x > 0.0)? * scale;
     // The samples of a bandwidth test are times, here that of one message.
     let rate = match metric {
         Metric::Duration if scale > 1.0 => MESSAGE / value,
@@ -242,11 +207,12 @@ fn phase(keys: &BTreeMap<&str, &str>, test: &Test, ranks: u32) -> Option<PhaseRe
     batches.add(rate, 0, 1);
     extremes.add(metric, rate, rate);
     let results = named.iter().filter_map(|(name, key, scale)| Some((name.to_string(), number(keys, key)? * scale)));
-    let known = PARAMS.iter().filter(|(test, ..)| *test == kernel || *test == name);
-    let params =
-        known.filter_map(|(_, name, key)| Some((name.to_string(), parameter(name, keys.get(key)?)?))).collect();
+    let params = params
+        .iter()
+        .filter_map(|(name, key)| Some((name.to_string(), parameter(name, keys.get(key.as_str())?)?)))
+        .collect();
     let job = JobRecord {
-        name: name.into(),
+        name: name.clone(),
         kernel: kernel.into(),
         params,
         role: Role::Measured,
@@ -263,7 +229,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: &Test, ranks: u32) -> Option<PhaseRe
         notes: Vec::new(),
         results: results.collect(),
     };
-    Some(PhaseRecord { name: name.into(), elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
+    Some(PhaseRecord { name, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
 }
 
 #[cfg(test)]

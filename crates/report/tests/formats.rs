@@ -121,6 +121,22 @@ fn the_csv_has_as_many_cells_in_every_line() {
 }
 
 /// A large machine with many counters must not make a large page.
+/// What the summary is written from and what it is read into are two lists: they must agree in every number that both have.
+#[test]
+fn a_summary_that_is_read_and_written_again_keeps_its_numbers() {
+    let write = |record: &record::RunRecord| (report::format("hpcc").unwrap().write)(&View::new(record)).unwrap();
+    let first = write(&hpcc(1.0, 1));
+    let second = write(&record::hpccoutf::read(&first).unwrap());
+    let mut kept = 0;
+    for (a, b) in first.lines().zip(second.lines()) {
+        let number = b.split_once('=').and_then(|(_, x)| x.parse::<f64>().ok()).filter(|x| *x > 0.0);
+        assert!(a == b || number.is_none(), "{a} became {b}");
+        kept +=
+            usize::from(a == b && ["Gflops", "GUPs", "GBytes", "usec", "GBs", "Triad"].iter().any(|r| a.contains(r)));
+    }
+    assert!(kept >= 20, "only {kept} rates");
+}
+
 #[test]
 fn a_page_of_many_runs_leaves_out_parts_and_says_so() {
     let record = gpcnet(1.0, 1);

@@ -183,9 +183,9 @@ impl Fft<'_> {
 
     fn along(&mut self) {
         let (way, pool) = (&self.forward, &self.pool);
-        let (x, work, m) = (&mut self.x, &mut self.work, self.deal.m);
+        let (x, work) = (&mut self.x, &mut self.work);
         pay(self.deal.comm, self.deal.model, Work::flops(flops(self.deal.m)), &mut || {
-            way.as_ref().expect("a real run has a plan").along.run(&mut x[..m], &mut work[..m], pool);
+            way.as_ref().expect("a real run has a plan").along.run(x, work, pool);
         });
     }
 
@@ -230,21 +230,21 @@ impl Deal<'_> {
 
     /// The stretch of `0..m` that rank `r` takes.
     fn stretch(&self, r: usize) -> Range<usize> {
-        let ranks = self.comm.size();
-        let cut = |r: usize| (self.m as u128 * r as u128 / ranks as u128) as usize;
+        let cut = |r: usize| share(self.m, r, self.comm.size());
         cut(r)..cut(r + 1)
     }
 
     /// Piece `t` of the stretch of rank `r`; empty before the first and after the last.
     fn piece(&self, r: usize, t: isize) -> Range<usize> {
         let stretch = self.stretch(r);
-        let cut = |t: isize| stretch.start + share(stretch.len(), t.clamp(0, self.pieces as isize), self.pieces);
+        let cut =
+            |t: isize| stretch.start + share(stretch.len(), t.clamp(0, self.pieces as isize) as usize, self.pieces);
         cut(t)..cut(t + 1)
     }
 
     /// Piece `t` of the results that rank `r` holds at last.
     fn outputs(&self, r: usize, t: usize) -> Range<usize> {
-        let cut = |t: usize| r * self.m + share(self.m, t.min(self.pieces) as isize, self.pieces);
+        let cut = |t: usize| r * self.m + share(self.m, t.min(self.pieces), self.pieces);
         cut(t)..cut(t + 1)
     }
 
@@ -338,7 +338,7 @@ impl Deal<'_> {
 }
 
 /// `t` of `of` equal shares of `whole`.
-fn share(whole: usize, t: isize, of: usize) -> usize {
+fn share(whole: usize, t: usize, of: usize) -> usize {
     (whole as u128 * t as u128 / of as u128) as usize
 }
 
@@ -386,7 +386,7 @@ impl Pattern for Fft<'_> {
     fn arrange(&mut self, _: u64) {
         if !self.deal.model {
             let from = 53 * 2 * (self.deal.comm.rank() * self.deal.m) as u64;
-            Stream::at(from).fill(floats_mut(&mut self.x[..self.deal.m]));
+            Stream::at(from).fill(floats_mut(&mut self.x));
             // Touched, so that the operating system does not have to find the memory while the clock runs.
             self.work.fill(Complex::default());
             let ranks = self.deal.comm.size();
@@ -407,14 +407,14 @@ impl Pattern for Fft<'_> {
         if self.deal.model {
             return not_computed();
         }
-        self.x[..self.deal.m].iter_mut().for_each(|z| *z = z.conj());
+        self.x.iter_mut().for_each(|z| *z = z.conj());
         self.transform();
         let scale = 1.0 / self.n as f64;
         let from = 53 * 2 * (self.deal.comm.rank() * self.deal.m) as u64;
-        Stream::at(from).fill(floats_mut(&mut self.work[..self.deal.m]));
+        Stream::at(from).fill(floats_mut(&mut self.work));
         let far = |(z, z0): (&Complex, &Complex)| (z.conj() * scale - z0).norm();
         let worst = |m: f64, d: f64| if d.is_nan() { f64::INFINITY } else { m.max(d) };
-        let mine = self.x[..self.deal.m].iter().zip(&self.work[..self.deal.m]).map(far).fold(0.0, worst);
+        let mine = self.x.iter().zip(self.work.iter()).map(far).fold(0.0, worst);
         self.error = agree(self.deal.comm, mine, Reduce::Max);
         let logarithm = (self.n.max(2) as f64).ln();
         bounded("the scaled error", self.error / (logarithm * EPS), self.threshold, self.deal.m as u64)

@@ -19,6 +19,8 @@ pub(super) const BLAS: Param = Param {
 pub(super) struct Engine {
     /// Dense kernels.
     pub blas: Blas,
+    /// The threads they run on.
+    pub pool: Arc<Pool>,
     /// Name, version, kernels; what was measured.
     pub notes: Vec<String>,
 }
@@ -57,7 +59,7 @@ pub(super) fn engine(comm: &dyn Comm, params: &Params, model: bool) -> Result<En
     if !model {
         notes.insert(0, describe(&blas));
     }
-    Ok(Engine { blas, notes })
+    Ok(Engine { blas, pool, notes })
 }
 
 fn describe(blas: &Blas) -> String {
