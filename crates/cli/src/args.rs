@@ -167,8 +167,19 @@ fn records() -> Arg {
 }
 
 fn report() -> Command {
-    Command::new("report").about("Show recorded runs").arg(records()).arg(format_option())
+    let known = record::hpcc_systems::keys().join(", ");
+    let what = "Draw a published HPC Challenge system, or a table of them, on the page of its runs; may be given several times";
+    Command::new("report")
+        .about("Show recorded runs")
+        .arg(records())
+        .arg(format_option())
+        .arg(value("with", "SYSTEM|FILE.csv", what).action(ArgAction::Append))
+        .after_help(format!(
+            "Published systems of HPC Challenge: {known}; those of GPCNeT are on each of its pages.\n{TABLE}"
+        ))
 }
+
+const TABLE: &str = "A table begins with the line source,system,nodes,ppn,HPL_Tflops,PTRANS_GBs,... whose further names are keys of the original's summary.";
 
 fn text_or_markdown() -> Arg {
     value("format", "FORMAT", "How tables are written").default_value("text").value_parser(["text", "markdown"])
@@ -176,6 +187,7 @@ fn text_or_markdown() -> Arg {
 
 fn compare() -> Command {
     let known = record::reference::keys().join(", ");
+    let hpcc = record::hpcc_systems::keys().join(", ");
     Command::new("compare")
         .about("Compare runs with the first of them, with published systems, and with thresholds")
         .arg(records())
@@ -188,13 +200,13 @@ fn compare() -> Command {
             .action(ArgAction::Append),
         )
         .arg(
-            value("with", "SYSTEM", "Show a published system beside the first run; may be given several times")
+            value("with", "SYSTEM|FILE.csv", "Show a published system, or a table of them, beside the first run; may be given several times")
                 .action(ArgAction::Append),
         )
         .arg(value("matters", "SHARE", "Smaller differences do not count").default_value("1%"))
         .arg(text_or_markdown())
         .after_help(format!(
-            "Published systems: {known}\nNames for --require are those of the FOM lines of `tailback report`."
+            "Published systems of GPCNeT: {known}\nof HPC Challenge: {hpcc}\n{TABLE}\nNames for --require are those of the FOM lines of `tailback report`."
         ))
 }
 

@@ -9,6 +9,7 @@ mod machine;
 mod output;
 mod parts;
 mod progress;
+mod published;
 mod pulse;
 mod signals;
 mod slurm;

@@ -75,6 +75,39 @@ fn the_originals_output_is_a_run() {
     assert!(text(&broken.stderr).contains("CommWorldProcs"), "{}", text(&broken.stderr));
 }
 
+/// Published systems of HPC Challenge, and a table of a user's own, stand beside a run in `compare` and on its page.
+#[test]
+fn published_systems_and_own_tables_stand_beside_a_run() {
+    let dir = folder("compare-systems");
+    let hpcc = ["run", "hpcc", "--on", "default", "--nodes", "2", "--ranks-per-node", "1", "--n", "100", "--nb", "20"];
+    let ran = tailback(&dir, &[&hpcc[..], &["--only", "hpl,stream", "--quiet", "--out", "ours"]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let head = "source,system,nodes,ppn,HPL_Tflops,StarSTREAM_Triad\n";
+    fs::write(dir.join("table.csv"), format!("{head}\"Table 1, page 9\",Old One,10,4,0.5,2\n")).unwrap();
+    let both = ["compare", "ours", "--with", "vaughan", "--with", "table.csv", "--format", "markdown"];
+    let stdout = text(&tailback(&dir, &both).stdout);
+    let row = |name: &str| stdout.lines().find(|l| l.contains(name)).unwrap_or_else(|| panic!("{name}: {stdout}"));
+    assert!(row("Result").contains("Vaughan 24 x 64 | Old One 10 x 4"), "{stdout}");
+    // 2 GB/s of each of 40 ranks over 0.5 Tflop/s.
+    assert!(row("STREAM Triad of all ranks / HPL").ends_with("0.16 |"), "{stdout}");
+    let page = text(&tailback(&dir, &["report", "ours", "--with", "table.csv", "--format", "html"]).stdout);
+    assert!(page.contains(">Old One 10 x 4<") && page.contains("Table 1, page 9") && page.contains(">Kiviat<"));
+    fs::write(dir.join("wrong.csv"), format!("{head}a,b,10,4,much,2\n")).unwrap();
+    run(&dir, "gpcnet", &["--nodes", "10"]);
+    for (args, says) in [
+        (vec!["compare", "ours", "--with", "wrong.csv"], "line 2: HPL_Tflops `much`"),
+        (vec!["compare", "ours", "--with", "absent.csv"], "absent.csv"),
+        (vec!["compare", "ours", "--with", "summit"], "no published result of hpcc; those that have: leibniz"),
+        (vec!["compare", "gpcnet", "--with", "leibniz"], "no published result of gpcnet"),
+        (vec!["report", "gpcnet", "--with", "leibniz", "--format", "html"], "none of the runs"),
+        (vec!["report", "ours", "--with", "leibniz"], "--format html"),
+    ] {
+        let out = tailback(&dir, &args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(says), "{args:?}: {}", text(&out.stderr));
+    }
+}
+
 #[test]
 fn mistakes_exit_with_2_and_say_what_is_known() {
     let dir = folder("compare-mistakes");

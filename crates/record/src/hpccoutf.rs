@@ -11,7 +11,7 @@ use crate::run::{
 };
 use crate::summary::{Extremes, Summary};
 use crate::verdict::Verdict;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a message of the bandwidth tests.
 const MESSAGE: f64 = 2e6;
@@ -128,6 +128,29 @@ pub fn is_one(text: &str) -> bool {
     text.contains(BEGIN)
 }
 
+/// Where the numbers of a summary come from.
+pub(crate) struct Origin {
+    /// The host or the system.
+    pub name: String,
+    /// What is said in the place of an MPI library.
+    pub library: String,
+    pub status: Status,
+    pub layout: Layout,
+    pub warnings: Vec<String>,
+    /// Who checked the data.
+    pub checked: &'static str,
+}
+
+/// All keys of a summary that have a place in a record.
+pub(crate) fn keys() -> BTreeSet<String> {
+    let all = tests().into_iter();
+    all.flat_map(|t| {
+        let named = t.named.into_iter().map(|(_, key, _)| key);
+        named.chain(t.params.into_iter().map(|(_, key)| key)).chain([t.rate.0]).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
 /// The record of its last summary: the original appends to the file, run after run.
 pub fn read(text: &str) -> Result<RunRecord, String> {
     let (before, summary) = text.rsplit_once(BEGIN).ok_or("it has no summary section")?;
@@ -140,25 +163,37 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
     let version = |key| keys.get(key).copied().unwrap_or("?");
     let named =
         format!("HPC Challenge {}.{}.{}", version("VersionMajor"), version("VersionMinor"), version("VersionMicro"));
-    let one_node = Layout { nodes: 1, ranks, min_ranks_per_node: ranks, max_ranks_per_node: ranks, parts_per_node: 1 };
-    Ok(RunRecord {
+    let failed = "its summary does not say Success=1: a check failed or a test did not run";
+    let origin = Origin {
+        name: host.into(),
+        library: format!("{named}, its MPI unknown"),
+        status: if success { Status::Complete } else { Status::Incomplete { reason: failed.into() } },
+        layout: Layout { nodes: 1, ranks, min_ranks_per_node: ranks, max_ranks_per_node: ranks, parts_per_node: 1 },
+        warnings: vec![
+            "read from the original's output: one number for each test, no confidence".into(),
+            "its output does not say on how many nodes it ran: they are counted as one".into(),
+        ],
+        checked: "the original checked it; see its Success",
+    };
+    Ok(record(&keys, origin))
+}
+
+/// A record of the numbers of a summary.
+pub(crate) fn record(keys: &BTreeMap<&str, &str>, origin: Origin) -> RunRecord {
+    let Origin { name, library, status, layout, warnings, checked } = origin;
+    RunRecord {
         format: FORMAT.into(),
         version: VERSION,
         tailback: IMPORTED.into(),
-        status: if success {
-            Status::Complete
-        } else {
-            Status::Incomplete {
-                reason: "its summary does not say Success=1: a check failed or a test did not run".into(),
-            }
-        },
+        status,
         command: vec!["hpcc".into()],
         created: None,
         machine: MachineRecord::Mpi {
-            facts: [("library".to_string(), format!("{named}, its MPI unknown"))].into(),
-            host: Host { name: host.into(), cpu: format!("host {host}"), kernel: "unknown".into(), ..Host::default() },
+            facts: [("library".to_string(), library)].into(),
+            host: Host { cpu: format!("host {name}"), name, kernel: "unknown".into(), ..Host::default() },
         },
-        layout: one_node,
+        phases: tests().into_iter().filter_map(|test| phase(keys, test, layout.ranks, checked)).collect(),
+        layout,
         plan: Plan {
             suite: "hpcc".into(),
             seed: 0,
@@ -169,14 +204,10 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
             notes: Vec::new(),
         },
         node_names: Vec::new(),
-        warnings: vec![
-            "read from the original's output: one number for each test, no confidence".into(),
-            "its output does not say on how many nodes it ran: they are counted as one".into(),
-        ],
+        warnings,
         events: Vec::new(),
-        phases: tests().into_iter().filter_map(|test| phase(&keys, test, ranks)).collect(),
         network: None,
-    })
+    }
 }
 
 /// A number of the summary; -1 is the original's word for a test that did not run.
@@ -192,7 +223,7 @@ fn parameter(name: &str, value: &str) -> Option<String> {
     }
 }
 
-fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32) -> Option<PhaseRecord> {
+fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> Option<PhaseRecord> {
     let Test { phase: name, kernel, metric, rate: (key, scale), named, params } = test;
     let value = number(keys, &key).filter(|x| *x > 0.0)? * scale;
     // The samples of a bandwidth test are times, here that of one message.
@@ -225,7 +256,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32) -> Option<PhaseRec
         summary: Summary::new(metric, &samples, &batches, extremes),
         samples,
         batches,
-        verdict: Verdict::Unchecked { reason: "the original checked it; see its Success".into() },
+        verdict: Verdict::Unchecked { reason: checked.into() },
         notes: Vec::new(),
         results: results.collect(),
     };

@@ -5,12 +5,12 @@
 
 pub mod batches;
 pub mod histogram;
+pub mod hpcc_systems;
 pub mod hpccoutf;
 pub mod metric;
 pub mod network;
 pub mod plan;
 pub mod reference;
-pub mod rings;
 pub mod run;
 pub mod schema;
 pub mod store;

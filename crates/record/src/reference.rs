@@ -52,15 +52,14 @@ pub struct PublishedImpact {
 }
 
 impl System {
-    /// What a user types for it: the name up to a comma in lower case, words joined by hyphens.
+    /// What a user types for it.
     pub fn key(&self) -> String {
-        let name = self.name.split(',').next().unwrap_or_default().to_lowercase();
-        name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
+        key(&self.name)
     }
 
     /// Name and size: `Summit 4500 x 21`.
     pub fn label(&self) -> String {
-        format!("{} {} x {}", self.name.split(',').next().unwrap_or_default(), self.nodes, self.ranks_per_node)
+        label(&self.name, self.nodes, self.ranks_per_node)
     }
 
     /// The published value of a test, in base units.
@@ -149,8 +148,19 @@ fn scale(unit: &str) -> Option<f64> {
     known.map(|(scale, _)| scale).or((unit == "X").then_some(1.0))
 }
 
+/// The name up to a comma in lower case, words joined by hyphens.
+pub(crate) fn key(name: &str) -> String {
+    let name = name.split(',').next().unwrap_or_default().to_lowercase();
+    name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// Name and size.
+pub(crate) fn label(name: &str, nodes: u32, ranks_per_node: u32) -> String {
+    format!("{} {nodes} x {ranks_per_node}", name.split(',').next().unwrap_or_default())
+}
+
 /// The cells of a line; a cell in quotes may hold commas.
-fn cells(line: &str) -> Vec<String> {
+pub(crate) fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     for c in line.chars() {
         match c {

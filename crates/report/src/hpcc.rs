@@ -3,8 +3,10 @@
 use crate::grid::{Grid, exact};
 use crate::html::verdict;
 use crate::section::Section;
+use crate::table::digits;
 use crate::view::View;
-use record::JobRecord;
+use record::hpcc_systems::{System, published};
+use record::{JobRecord, RunRecord};
 
 /// A column of the results page: its name, the phase, the named number (or the mean of the samples), what a base unit is
 /// multiplied by, the unit, and whether less is better.
@@ -111,30 +113,80 @@ pub(crate) fn results(runs: &[&View<'_>]) -> Grid {
     grid
 }
 
+/// A balance ratio of a run.
+pub(crate) struct Ratio {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub value: Option<f64>,
+}
+
+/// What memory and network offer for each floating-point operation, and what a ring leaves of a ping-pong.
+pub(crate) fn balance(view: &View<'_>) -> [Ratio; 6] {
+    let ranks = f64::from(view.record.layout.ranks);
+    let hpl = result(view, "mpi/hpl", "flops_per_s");
+    let ring = result(view, "mpi/ring-bandwidth", "random_bandwidth_bytes_per_s");
+    let ping = result(view, "mpi/ping-pong-bandwidth", "bandwidth_avg_bytes_per_s");
+    let near = result(view, "mpi/ring-latency", "random_latency_s");
+    let far = result(view, "mpi/ping-pong-latency", "latency_avg_s");
+    let triad = result(view, "star/stream", "triad_bytes_per_s").map(|t| t * ranks);
+    let peak = result(view, "star/dgemm", "fma_peak_flops_per_s");
+    let dgemm = jobs(view, "star/dgemm").map(|j| j.summary.mean).reduce(f64::max);
+    let ratio = |name, over: Option<f64>, under, unit| {
+        let value = over.zip(under).map(|(over, under): (f64, f64)| over / under);
+        Ratio { name, unit, value }
+    };
+    [
+        ratio("STREAM Triad of all ranks / HPL", triad, hpl, "B/flop"),
+        ratio("PTRANS / HPL", result(view, "mpi/ptrans", "bytes_per_s"), hpl, "B/flop"),
+        ratio("random ring of all ranks / HPL", ring.map(|r| 1e3 * r * ranks), hpl, "B/kflop"),
+        ratio("EP-DGEMM / peak of multiply-adds on registers", dgemm, peak, ""),
+        ratio("random ring / average ping-pong bandwidth", ring, ping, ""),
+        ratio("random ring / average ping-pong latency", near, far, ""),
+    ]
+}
+
+/// A run among others: its number and how large it was.
+pub(crate) fn name(i: usize, view: &View<'_>) -> String {
+    let layout = &view.record.layout;
+    format!("run {} {} x {}", i + 1, layout.nodes, layout.max_ranks_per_node)
+}
+
 pub(crate) fn ratios(runs: &[&View<'_>]) -> Grid {
-    let mut grid = Grid::new("Balance ratios", &["Ratio", "run", "value", "unit"]);
+    let mut grid = Grid::new("Balance ratios", &["Ratio", "run", "value", "unit", "published systems"]);
+    let theirs: Vec<[Ratio; 6]> = published().iter().map(|s| balance(&View::new(&s.record()))).collect();
     for (i, view) in runs.iter().enumerate() {
-        let ranks = f64::from(view.record.layout.ranks);
-        let hpl = result(view, "mpi/hpl", "flops_per_s");
-        let ring = result(view, "mpi/ring-bandwidth", "random_bandwidth_bytes_per_s");
-        let ping = result(view, "mpi/ping-pong-bandwidth", "bandwidth_avg_bytes_per_s");
-        let near = result(view, "mpi/ring-latency", "random_latency_s");
-        let far = result(view, "mpi/ping-pong-latency", "latency_avg_s");
-        let triad = result(view, "star/stream", "triad_bytes_per_s").map(|t| t * ranks);
-        let peak = result(view, "star/dgemm", "fma_peak_flops_per_s");
-        let dgemm = jobs(view, "star/dgemm").map(|j| j.summary.mean).reduce(f64::max);
-        for (name, over, under, unit) in [
-            ("STREAM Triad of all ranks / HPL", triad, hpl, "B/flop"),
-            ("PTRANS / HPL", result(view, "mpi/ptrans", "bytes_per_s"), hpl, "B/flop"),
-            ("random ring of all ranks / HPL", ring.map(|r| 1e3 * r * ranks), hpl, "B/kflop"),
-            ("EP-DGEMM / peak of multiply-adds on registers", dgemm, peak, ""),
-            ("random ring / average ping-pong bandwidth", ring, ping, ""),
-            ("random ring / average ping-pong latency", near, far, ""),
-        ] {
-            if let Some((over, under)) = over.zip(under) {
-                grid.row([name.into(), (i + 1).to_string(), exact(over / under), unit.into()]);
-            }
+        for (at, ratio) in balance(view).into_iter().enumerate() {
+            let Some(value) = ratio.value else { continue };
+            let theirs: Vec<f64> = theirs.iter().filter_map(|all| all[at].value).collect();
+            let range = match theirs.iter().copied().reduce(f64::min).zip(theirs.iter().copied().reduce(f64::max)) {
+                Some((low, high)) => format!("{} to {} in {} runs", digits(low), digits(high), theirs.len()),
+                None => "-".into(),
+            };
+            grid.row([ratio.name.into(), (i + 1).to_string(), exact(value), ratio.unit.into(), range]);
         }
+    }
+    grid
+}
+
+/// Runs beside others: the columns of the results page and the balance ratios of each, where any of the others has them.
+pub fn beside(runs: &[&View<'_>], systems: &[System]) -> Grid {
+    let records: Vec<RunRecord> = systems.iter().map(System::record).collect();
+    let others: Vec<View<'_>> = records.iter().map(View::new).collect();
+    let mut grid = Grid::new("Beside published systems, rounded as printed", &["Result", "unit"]);
+    grid.header.extend((1..=runs.len()).map(|i| if runs.len() == 1 { "this run".into() } else { format!("run {i}") }));
+    grid.header.extend(systems.iter().map(System::label));
+    let mut add = |name: &str, unit: &str, scale: f64, of: &dyn Fn(&View<'_>) -> Option<f64>| {
+        if others.iter().any(|v| of(v).is_some()) {
+            let all = runs.iter().copied().chain(&others).map(of);
+            let shown = all.map(|x| x.map_or("-".into(), |x| digits(x * scale)));
+            grid.row([name.to_string(), unit.to_string()].into_iter().chain(shown));
+        }
+    };
+    for column in COLUMNS.iter().chain(&MORE) {
+        add(column.name, column.unit, column.scale, &|v| value(v, column));
+    }
+    for (at, ratio) in runs.first().into_iter().flat_map(|v| balance(v)).enumerate() {
+        add(ratio.name, ratio.unit, 1.0, &|v| balance(v)[at].value);
     }
     grid
 }

@@ -3,10 +3,11 @@
 use crate::commands::report::{open, outcome};
 use crate::exit::{Exit, Fail};
 use crate::output;
+use crate::published::{With, with};
 use clap::ArgMatches;
-use record::{RunRecord, reference};
+use record::RunRecord;
 use report::compare::require::Requirement;
-use report::compare::{Comparison, Judgement, compare as compare_views, compared, published};
+use report::compare::{Comparison, Judgement, compare as compare_views, compared, published, published_hpcc};
 use report::grid::Grid;
 use report::{View, merits};
 use std::path::PathBuf;
@@ -17,36 +18,42 @@ pub fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
     let texts = |option: &str| args.get_many::<String>(option).into_iter().flatten().cloned().collect::<Vec<_>>();
     let requirements: Vec<Requirement> =
         texts("require").iter().map(|t| Requirement::parse(t)).collect::<Result<_, _>>().map_err(Fail::usage)?;
-    let mut systems = Vec::new();
-    for name in texts("with") {
-        systems.extend(reference::named(&name).map_err(Fail::usage)?);
-    }
+    let systems = with(&texts("with"))?;
     let matters = share(args.get_one::<String>("matters").expect("it has a default"))?;
     let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
     let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-    if paths.len() < 2 && requirements.is_empty() && systems.is_empty() {
+    if paths.len() < 2 && requirements.is_empty() && texts("with").is_empty() {
         return Err(Fail::usage(
             "one record alone: give another to compare with, --with SYSTEM or --require 'NAME < NUMBER'",
         ));
     }
     let records: Vec<RunRecord> = paths.iter().map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
+    systems.only(&records[0].plan.suite)?;
     let mut out = String::new();
     for (name, view) in names.iter().zip(&views).skip(1) {
         let comparison = compare_views(&views[0], view, matters);
         heading(&mut out, markdown, &format!("{name} against {}", names[0]));
         describe(&mut out, markdown, &comparison);
     }
-    if !systems.is_empty() {
-        heading(&mut out, markdown, &format!("{} beside published systems", names[0]));
-        out.push_str("Other machines, sizes and loads: these numbers give an order of magnitude, not a verdict.\n\n");
-        table(&mut out, markdown, &published(&views[0], &systems));
-    }
+    beside(&mut out, markdown, &names[0], &views[0], &systems);
     let met = require(&mut out, markdown, &requirements, &names, &views)?;
     output::print(&out)?;
     let worst = views.iter().map(outcome).find(|e| *e == Exit::WrongData);
     let incomplete = views.iter().map(outcome).find(|e| *e != Exit::Good);
     Ok(worst.or((!met).then_some(Exit::Threshold)).or(incomplete).unwrap_or(Exit::Good))
+}
+
+/// The first run beside published systems, if any are named.
+fn beside(out: &mut String, markdown: bool, name: &str, view: &View<'_>, systems: &With) {
+    let grid = match (systems.hpcc.as_slice(), systems.gpcnet.as_slice()) {
+        ([], []) => return,
+        ([], gpcnet) => published(view, gpcnet),
+        (hpcc, _) => published_hpcc(&[view], hpcc),
+    };
+    heading(out, markdown, &format!("{name} beside published systems"));
+    out.push_str("Other machines, sizes and loads: these numbers give an order of magnitude, not a verdict.\n\n");
+    table(out, markdown, &grid);
 }
 
 /// `1%` or `0.01`.

@@ -2,7 +2,9 @@
 
 use crate::exit::{Exit, Fail};
 use crate::output;
+use crate::published::with;
 use clap::ArgMatches;
+use record::hpcc_systems::System;
 use record::{RunRecord, hpccoutf};
 use report::{Outcome, View, format, write_all};
 use std::path::{Path, PathBuf};
@@ -13,8 +15,27 @@ pub fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
     let paths = args.get_many::<PathBuf>("records").expect("it is required");
     let records: Vec<RunRecord> = paths.map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
-    output::print(&write_all(format, &views).map_err(Fail::usage)?)?;
+    let systems = with(args.get_many("with").into_iter().flatten())?;
+    systems.only("hpcc")?;
+    let text = match systems.hpcc.as_slice() {
+        [] => write_all(format, &views).map_err(Fail::usage)?,
+        hpcc => page_beside(format.name, &views, hpcc)?,
+    };
+    output::print(&text)?;
     Ok(views.iter().map(outcome).fold(Exit::Good, |worst, exit| if exit == Exit::Good { worst } else { exit }))
+}
+
+/// A page with systems beside the runs.
+fn page_beside(format: &str, views: &[View<'_>], systems: &[System]) -> anyhow::Result<String> {
+    if format != "html" {
+        return Err(Fail::usage(
+            "--with draws systems on a page: add --format html; `tailback compare` has them as a table",
+        ));
+    }
+    if views.iter().all(|v| v.record.plan.suite != "hpcc") {
+        return Err(Fail::usage("--with: these systems have results of hpcc, and none of the runs is of it"));
+    }
+    Ok(report::html::page_beside(views, systems))
 }
 
 /// Reads a record. A folder of a run is as good as the file in it, and so is what the original HPC Challenge wrote.

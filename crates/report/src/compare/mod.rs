@@ -9,6 +9,7 @@ pub mod require;
 pub mod statistics;
 mod tables;
 
+pub use crate::hpcc::beside as published_hpcc;
 pub use tables::{compared, published};
 
 use crate::hpcc::timed_only;

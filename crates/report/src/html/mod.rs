@@ -3,13 +3,13 @@
 //! A page's own policy forbids it to load anything. Every picture stands in a `figure` with the numbers behind it in a table,
 //! which a small script offers as CSV; without the script nothing but that button is missing.
 
+mod balance;
 mod counters;
 mod distributions;
 mod history;
 mod hpcc;
 mod key;
 mod network;
-mod rings;
 mod systems;
 mod what;
 
@@ -18,6 +18,7 @@ use crate::section::{Block, Section};
 use crate::svg::{self, Svg, escape};
 use crate::view::View;
 pub use history::page as history;
+use record::hpcc_systems::System;
 use std::fmt::Write;
 pub use what::command;
 pub(crate) use what::{facts, verdict};
@@ -111,8 +112,13 @@ enum Left {
 
 /// One page for one record or several.
 pub fn page(views: &[View<'_>]) -> String {
+    page_beside(views, &[])
+}
+
+/// The same, with these systems beside runs of HPC Challenge.
+pub fn page_beside(views: &[View<'_>], systems: &[System]) -> String {
     let tries = [Left::Nothing, Left::CountersAndNetwork, Left::Distributions];
-    let mut pages = tries.into_iter().map(|left| page_without(views, left));
+    let mut pages = tries.into_iter().map(|left| page_without(views, systems, left));
     let first = pages.next().expect("there is a first try");
     // One run has nothing to give up: its parts have limits of their own.
     if first.len() < LIMIT || views.len() == 1 {
@@ -121,7 +127,7 @@ pub fn page(views: &[View<'_>]) -> String {
     pages.reduce(|page, smaller| if page.len() < LIMIT { page } else { smaller }).unwrap_or(first)
 }
 
-fn page_without(views: &[View<'_>], left: Left) -> String {
+fn page_without(views: &[View<'_>], systems: &[System], left: Left) -> String {
     let mut page = Page { body: String::new(), contents: Vec::new(), figures: 0 };
     match left {
         Left::Nothing => {}
@@ -147,7 +153,7 @@ fn page_without(views: &[View<'_>], left: Left) -> String {
             counters::write(&mut page, view, &of, views.len());
         }
     }
-    hpcc::write(&mut page, views);
+    hpcc::write(&mut page, views, systems);
     systems::write(&mut page, views);
     for (i, view) in views.iter().enumerate() {
         let of = if views.len() > 1 { format!(", run {}", i + 1) } else { String::new() };

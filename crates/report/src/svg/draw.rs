@@ -203,13 +203,13 @@ impl Svg {
         );
     }
 
-    /// The names of the lines, side by side from the left: class and name.
+    /// The names of the lines, side by side from the left and below each other where they do not fit: class and name.
     pub fn legend(&mut self, (x, y): (f64, f64), entries: &[(&str, &str)]) {
-        let mut x = x;
-        for (class, name) in entries {
+        let places = legend_places(self.width - x, entries.iter().map(|(_, name)| *name));
+        for ((class, name), (dx, line)) in entries.iter().zip(places) {
+            let (x, y) = (x + dx, y + LEGEND_LINE * line as f64);
             self.rect(&format!("area {class}"), (x, y - 8.0), (10.0, 8.0), 1.0);
             self.text("", (x + 14.0, y), Anchor::Start, name);
-            x += 14.0 + super::rows::text_width(name) + 14.0;
         }
     }
 
@@ -224,6 +224,23 @@ impl Svg {
             escape(&about)
         )
     }
+}
+
+/// Height of a line of a legend.
+pub const LEGEND_LINE: f64 = 14.0;
+
+/// Where each name of a legend stands in this width: how far from the left, and on which line.
+pub fn legend_places<'a>(width: f64, names: impl IntoIterator<Item = &'a str>) -> Vec<(f64, usize)> {
+    let (mut x, mut line) = (0.0, 0);
+    let mut place = |name: &str| {
+        let wide = 14.0 + super::rows::text_width(name) + 14.0;
+        if x > 0.0 && x + wide > width {
+            (x, line) = (0.0, line + 1);
+        }
+        x += wide;
+        (x - wide, line)
+    };
+    names.into_iter().map(&mut place).collect()
 }
 
 #[cfg(test)]
@@ -250,5 +267,15 @@ mod tests {
         let mut svg = Svg::new("", "", 1.0, 1.0);
         svg.path("mark", &[(0.0, 0.0), (1.0, 0.0), (1.0, 2.0), (1.0, 2.0), (3.0, 3.0)], false);
         assert!(svg.finish("x").contains("M0 0H1V2L3 3\""));
+    }
+
+    #[test]
+    fn a_legend_goes_on_below_where_it_does_not_fit() {
+        let names = ["one name", "another name", "a third name"];
+        let lines = |width| legend_places(width, names).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        assert_eq!(lines(1000.0), [0, 0, 0]);
+        assert_eq!(lines(10.0), [0, 1, 2]);
+        let narrow = legend_places(10.0, names);
+        assert!(narrow.iter().all(|(x, _)| *x == 0.0), "{narrow:?}");
     }
 }

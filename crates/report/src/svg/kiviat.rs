@@ -1,7 +1,7 @@
 //! A kiviat diagram: one axis per quantity from a common middle, one closed line per system; outwards is better.
 
 use super::WIDTH;
-use super::draw::{Anchor, Svg};
+use super::draw::{Anchor, LEGEND_LINE, Svg, legend_places};
 use super::rows::text_width;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
@@ -20,6 +20,9 @@ const BEYOND: f64 = 1.1;
 /// Height of a line of a name, whose words stand below each other.
 const LINE: f64 = 13.0;
 
+/// Where the legend begins.
+const LEGEND: (f64, f64) = (10.0, 300.0);
+
 /// As large as the longest words at the sides let it be.
 fn radius(axes: &[String]) -> f64 {
     let fits = |(i, name): (usize, &String)| {
@@ -33,9 +36,12 @@ fn radius(axes: &[String]) -> f64 {
 
 /// Draws it, the first axis upwards and the others clockwise.
 pub fn kiviat(title: &str, about: &str, axes: &[String], polygons: &[Polygon<'_>]) -> Svg {
-    let middle = (WIDTH / 2.0, 160.0);
+    let middle = (WIDTH / 2.0, 145.0);
     let radius = radius(axes);
-    let mut svg = Svg::new(title, about, WIDTH, 310.0);
+    let names: Vec<(&str, &str)> = polygons.iter().map(|p| (p.class, p.name)).collect();
+    // The legend has as many lines as it needs, below the disc.
+    let lines = legend_places(WIDTH - LEGEND.0, names.iter().map(|n| n.1)).last().map_or(0, |(_, line)| line + 1);
+    let mut svg = Svg::new(title, about, WIDTH, LEGEND.1 + LEGEND_LINE * lines as f64);
     let place = |i: usize, share: f64| {
         let angle = TAU * i as f64 / axes.len() as f64 - FRAC_PI_2;
         (middle.0 + radius * share * angle.cos(), middle.1 + radius * share * angle.sin())
@@ -63,8 +69,7 @@ pub fn kiviat(title: &str, about: &str, axes: &[String], polygons: &[Polygon<'_>
         let points: Vec<(f64, f64)> = shares.iter().enumerate().map(|(i, s)| place(i, s.clamp(0.0, 1.0))).collect();
         svg.path(&format!("mark {class}"), &points, true);
     }
-    let names: Vec<(&str, &str)> = polygons.iter().map(|p| (p.class, p.name)).collect();
-    svg.legend((10.0, 14.0), &names);
+    svg.legend(LEGEND, &names);
     svg
 }
 
@@ -78,8 +83,8 @@ mod tests {
         let svg = kiviat("t", "d", &axes, &[Polygon { class: "s0", name: "n", shares: &[1.0, 7.0, 0.0] }]);
         let text = svg.finish("x");
         let path = text.lines().find(|l| l.contains("mark s0")).unwrap();
-        assert!(path.contains("M190 55"), "{path}");
-        assert!(path.contains("190 160"), "a share of 0 is the middle: {path}");
+        assert!(path.contains("M190 40"), "{path}");
+        assert!(path.contains("190 145"), "a share of 0 is the middle: {path}");
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! Balance beside published systems: what memory and network offer for each operation of HPL, and what rings in which all ranks
+//! talk at once leave of a ping-pong between two.
+
+use super::Page;
+use crate::grid::{Grid, exact};
+use crate::hpcc::{balance, name, result};
+use crate::svg::rows::{Rows, Words};
+use crate::svg::{Anchor, Scale, Svg};
+use crate::table::digits;
+use crate::view::View;
+use record::RunRecord;
+use record::hpcc_systems::{System, published};
+
+/// A value of a system, drawn as a full or an open dot.
+struct Dot {
+    what: &'static str,
+    open: bool,
+    value: Option<f64>,
+}
+
+/// One picture: its words and the dots of a system.
+struct Panel {
+    title: &'static str,
+    axis: &'static str,
+    dots: fn(&View<'_>) -> Vec<Dot>,
+}
+
+/// The panels of one figure.
+struct Figure {
+    caption: &'static str,
+    table: &'static str,
+    panels: &'static [Panel],
+}
+
+const FIGURES: [Figure; 2] = [
+    Figure {
+        caption: "Balance: bytes that the memory and the network of all ranks move while HPL does one operation (of the ring: a \
+                  thousand). Grey systems are published (nodes x ranks per node); more nodes mean a larger HPL, so compare like sizes.",
+        table: "Balance of runs and published systems",
+        panels: &[
+            Panel { title: "STREAM Triad / HPL", axis: "bytes per flop", dots: |v| one(v, 0) },
+            Panel { title: "PTRANS / HPL", axis: "bytes per flop", dots: |v| one(v, 1) },
+            Panel { title: "Random ring / HPL", axis: "bytes per thousand flops", dots: |v| one(v, 2) },
+        ],
+    },
+    Figure {
+        caption: "What a ring of all ranks leaves of a ping-pong between two, per rank: full dots are random rings, open ones \
+                  natural rings. Grey systems are published (nodes x ranks per node). Ranks of a node share its NIC, so the \
+                  number of ranks per node counts more than the network: compare like with like.",
+        table: "Rings over the average ping-pong, of one rank",
+        panels: &[
+            Panel {
+                title: "Bandwidth left",
+                axis: "share of the average ping-pong's bandwidth",
+                dots: |v| rings(v, "bandwidth", "bandwidth_bytes_per_s", "bandwidth_avg_bytes_per_s"),
+            },
+            Panel {
+                title: "Latency",
+                axis: "times the average ping-pong's latency",
+                dots: |v| rings(v, "latency", "latency_s", "latency_avg_s"),
+            },
+        ],
+    },
+];
+
+fn one(view: &View<'_>, at: usize) -> Vec<Dot> {
+    vec![Dot { what: "", open: false, value: balance(view)[at].value }]
+}
+
+fn rings(view: &View<'_>, test: &str, name: &str, average: &str) -> Vec<Dot> {
+    let ping = result(view, &format!("mpi/ping-pong-{test}"), average);
+    let over = |which: &str| Some(result(view, &format!("mpi/ring-{test}"), &format!("{which}_{name}"))? / ping?);
+    [("random ring", false, over("random")), ("natural ring", true, over("natural"))]
+        .map(|(what, open, value)| Dot { what, open, value })
+        .into()
+}
+
+/// A run or a published system: its name, and its source if it is published.
+struct Entry<'a, 'r> {
+    name: String,
+    source: Option<&'a str>,
+    view: &'a View<'r>,
+}
+
+/// Draws the runs beside everything that ships, and beside what else was named.
+pub(super) fn write(page: &mut Page, runs: &[&View<'_>], named: &[System]) {
+    let systems: Vec<&System> = published().iter().chain(named.iter().filter(|s| !published().contains(s))).collect();
+    let records: Vec<RunRecord> = systems.iter().map(|s| s.record()).collect();
+    let views: Vec<View<'_>> = records.iter().map(View::new).collect();
+    let theirs = systems.iter().zip(&views);
+    let theirs: Vec<Entry<'_, '_>> =
+        theirs.map(|(s, view)| Entry { name: s.label(), source: Some(&s.source), view }).collect();
+    let ours = runs.iter().enumerate();
+    let ours: Vec<Entry<'_, '_>> = ours.map(|(i, view)| Entry { name: name(i, view), source: None, view }).collect();
+    for figure in &FIGURES {
+        draw(page, figure, &theirs, &ours);
+    }
+}
+
+/// Draws a figure of those that have a value in it; nothing if no run has.
+fn draw(page: &mut Page, figure: &Figure, theirs: &[Entry<'_, '_>], ours: &[Entry<'_, '_>]) {
+    let has = |e: &&Entry<'_, '_>| figure.panels.iter().flat_map(|p| (p.dots)(e.view)).any(|d| d.value.is_some());
+    if !ours.iter().any(|e| has(&e)) {
+        return;
+    }
+    let entries: Vec<&Entry<'_, '_>> = theirs.iter().chain(ours).filter(has).collect();
+    let mut grid = Grid::new(figure.table, &["System"]);
+    for panel in figure.panels {
+        let dots = (panel.dots)(entries[0].view);
+        grid.header.extend(dots.iter().map(|d| [panel.title, d.what].join(", ").trim_end_matches(", ").to_string()));
+    }
+    grid.header.push("source".into());
+    for e in &entries {
+        let values = figure.panels.iter().flat_map(|p| (p.dots)(e.view)).map(|d| d.value.map_or("-".into(), exact));
+        let source = e.source.unwrap_or("this page").to_string();
+        grid.row(std::iter::once(e.name.clone()).chain(values).chain([source]));
+    }
+    page.figure(figure.caption, figure.panels.iter().map(|p| picture(p, &entries)).collect(), &[grid]);
+}
+
+fn picture(panel: &Panel, entries: &[&Entry<'_, '_>]) -> Svg {
+    let values = entries.iter().flat_map(|e| (panel.dots)(e.view)).filter_map(|d| d.value);
+    let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), x| (a.min(x), b.max(x)));
+    let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
+    let class = |e: &Entry<'_, '_>| if e.source.is_some() { "dim" } else { "value" };
+    let names: Vec<(String, &str)> = entries.iter().map(|e| (e.name.clone(), class(e))).collect();
+    let about = format!("Dots on a logarithmic axis, {} systems; the table has the numbers.", entries.len());
+    let words = Words { title: panel.title, about: &about, axis: panel.axis };
+    let mut rows = Rows::new(words, Scale::log(low * 0.9, high * 1.1), &names, 16.0);
+    if low < 1.0 && high > 1.0 {
+        rows.rule("ref", 1.0, entries.len());
+    }
+    for (row, e) in entries.iter().enumerate() {
+        let class = if e.source.is_some() { "ref" } else { "s1" };
+        for dot in (panel.dots)(e.view) {
+            let Some(value) = dot.value else { continue };
+            let tip = format!("{} {}: {} {}", e.name, dot.what, digits(value), panel.axis);
+            rows.dot(row, 0.0, &format!("{class}{}", if dot.open { " open" } else { "" }), value, None, &tip);
+        }
+    }
+    rows.svg.text("value", (8.0, 14.0), Anchor::Start, panel.title);
+    rows.svg
+}
