@@ -137,8 +137,9 @@ fn stream(clock: &Clock) {
 }
 
 fn random(clock: &Clock) {
-    let (bits, pool) = (24, Pool::new(1));
-    for generator in [Generator::Poly, Generator::Lcg] {
+    let pool = Pool::new(1);
+    // A table that fits the second-level cache, one that fits the last, and one that fits none.
+    for (bits, generator) in [16, 18, 21, 24].into_iter().flat_map(|b| [(b, Generator::Poly), (b, Generator::Lcg)]) {
         let mut words: Vec<u64> = (0..1 << bits).collect();
         let updates = 4u64 << bits;
         let mut reference = || {

@@ -18,7 +18,7 @@ use crate::kernel::{Kernel, Progress, Setup};
 use crate::kernels::kernel;
 use crate::layout::{Seat, node_order};
 use background::Orders;
-use comm::{Comm, Reduce, agree};
+use comm::{Comm, Reduce};
 use counting::Counting;
 use groups::Groups;
 use heart::Heart;
@@ -179,8 +179,10 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     };
     let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload, progress: &progress };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
-    let refused = agree(&*part.group, f64::from(u8::from(started.is_err())), Reduce::Max) > 0.0;
-    let running = agree(&*part.group, f64::from(u8::from(enough)), Reduce::Max) > 0.0;
+    // Other jobs may load the network already, so what this one must know first does not go through it.
+    let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));
+    part.group.settle(&mut any, Reduce::Max);
+    let [refused, running] = any.map(|x| x > 0.0);
     let skip = match &started {
         Err(refusal) => Some(refusal.0.clone()),
         Ok(_) if refused => Some("refused on other ranks of the job".to_string()),

@@ -8,6 +8,7 @@ use super::{Diag, Library, Side, Trans, Tri, Uplo, vector};
 use crate::matrix::{Mat, MatMut};
 use crate::simd::{Level, level};
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 /// The names under which a BLAS is looked for, in this order.
@@ -67,8 +68,8 @@ pub struct Table {
     dtrsm: Dtrsm,
     dgemv: Dgemv,
     dger: Dger,
-    // Keeps the code mapped; dropped last.
-    _library: libloading::Library,
+    // Never closed: the next test of the run finds the library with its threads and its work memory as this one leaves it.
+    _library: ManuallyDrop<libloading::Library>,
 }
 
 /// What was done to the environment, for every library opened after that.
@@ -146,7 +147,7 @@ fn table(library: libloading::Library, file: &str) -> Result<Table, LoadError> {
         dtrsm: symbol(&library, "dtrsm_").ok_or_else(|| missing("dtrsm_"))?,
         dgemv: symbol(&library, "dgemv_").ok_or_else(|| missing("dgemv_"))?,
         dger: symbol(&library, "dger_").ok_or_else(|| missing("dger_"))?,
-        _library: library,
+        _library: ManuallyDrop::new(library),
     })
 }
 

@@ -1,8 +1,8 @@
 //! The library of dense kernels that a test computes with, agreed by the ranks that use it together.
 
 use comm::{Buffer, Comm, Refusal};
-use local::Pool;
-use local::blas::{Blas, Wanted, pick};
+use local::blas::{Blas, Trans, Wanted, pick};
+use local::{Mat, MatMut, Pool};
 use spec::{Kind, Param, Params, ReadParams, Work};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,18 @@ pub(super) fn engine(comm: &dyn Comm, params: &Params, model: bool) -> Result<En
     if !model {
         notes.insert(0, describe(&blas));
     }
+    if !model && !simulated {
+        warm(&blas);
+    }
     Ok(Engine { blas, pool, notes })
+}
+
+/// A product before anything is timed: in its first one a library makes its work memory.
+fn warm(blas: &Blas) {
+    const N: usize = 512;
+    let (ones, mut c) = (vec![1.0; N * N], vec![0.0; N * N]);
+    let ones = Mat::new(&ones, N, N, N);
+    blas.gemm(Trans::No, Trans::No, 1.0, ones, ones, 0.0, MatMut::new(&mut c, N, N, N));
 }
 
 fn describe(blas: &Blas) -> String {
