@@ -157,9 +157,9 @@ struct Ptrans<'c> {
     place: Option<(usize, usize)>,
     steps: Vec<Step>,
     stay: Vec<Piece>,
-    /// Pieces that leave and that come, the present one and another.
-    out: [Vec<f64>; 2],
-    into: [Vec<f64>; 2],
+    /// Room for four pieces: those that leave and those that come, the present one and another. In one array, so that it is large
+    /// enough for huge pages: a message within a node is copied by the kernel, page by page.
+    rooms: Buffer<f64>,
     time: f64,
     slowest: f64,
     residual: f64,
@@ -187,8 +187,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         place: None,
         steps: Vec::new(),
         stay: Vec::new(),
-        out: Default::default(),
-        into: Default::default(),
+        rooms: array(model, PIECE.max(nb.saturating_mul(nb)).min(most).saturating_mul(4))?,
         time: 0.0,
         slowest: 0.0,
         residual: 0.0,
@@ -208,15 +207,16 @@ struct Local<'a> {
 
 impl Local<'_> {
     /// Packs a piece of A, column by column.
-    fn pack(&self, piece: &Piece, out: &mut Vec<f64>) {
-        out.clear();
+    fn pack(&self, piece: &Piece, mut out: &mut [f64]) {
         for &j in piece.js.iter() {
             let first = self.cols.local(j * self.deal.nb);
             for c in first..first + self.deal.height(j) {
                 let column = &self.a[c * self.ld..];
                 for &i in piece.is.iter() {
                     let at = self.rows.local(i * self.deal.nb);
-                    out.extend_from_slice(&column[at..at + self.deal.height(i)]);
+                    let (block, rest) = out.split_at_mut(self.deal.height(i));
+                    block.copy_from_slice(&column[at..at + block.len()]);
+                    out = rest;
                 }
             }
         }
@@ -262,6 +262,10 @@ impl Local<'_> {
     }
 }
 
+fn halves(rooms: &mut [f64]) -> (&mut [f64], &mut [f64]) {
+    rooms.split_at_mut(rooms.len() / 2)
+}
+
 /// The first is to be used now, the other before or after.
 fn two<T>(pair: &mut [T; 2], turn: usize) -> (&mut T, &mut T) {
     let [even, odd] = pair;
@@ -282,19 +286,19 @@ impl Ptrans<'_> {
             pool: &self.pool,
         };
         let (steps, stay, ranks) = (&self.steps, &self.stay, &self.ranks);
-        let (out, into) = (&mut self.out, &mut self.into);
+        let (leave, come) = halves(&mut self.rooms);
+        let (mut out, mut into) = (<[_; 2]>::from(halves(leave)), <[_; 2]>::from(halves(come)));
         let moved = |piece: &Piece, times: u64| Work { bytes: times * 8 * piece.len as u64, ..Work::NONE };
         if let Some(first) = steps.first().and_then(|s| s.out.as_ref()) {
-            pay(comm, model, moved(first, 2), &mut || local.pack(first, &mut out[0]));
+            pay(comm, model, moved(first, 2), &mut || local.pack(first, out[0]));
         }
         let mut own = stay.iter();
         let share = stay.len().div_ceil(steps.len().max(1));
         for (t, step) in steps.iter().enumerate() {
-            let (now, next) = two(out, t);
-            let (room, before) = two(into, t);
+            let (now, next) = two(&mut out, t);
+            let (room, before) = two(&mut into, t);
             let mut ops = Vec::with_capacity(2);
             if let Some(piece) = &step.into {
-                room.resize(if model { 0 } else { piece.len }, 0.0);
                 ops.push(Op::Recv {
                     from: ranks[piece.other] as usize,
                     tag: TAG,
@@ -306,7 +310,7 @@ impl Ptrans<'_> {
             }
             let pending = comm.begin(ops);
             if let Some(piece) = t.checked_sub(1).and_then(|t| steps[t].into.as_ref()) {
-                pay(comm, model, moved(piece, 3), &mut || local.add(piece, before));
+                pay(comm, model, moved(piece, 3), &mut || local.add(piece, &before[..piece.len]));
             }
             if let Some(piece) = steps.get(t + 1).and_then(|s| s.out.as_ref()) {
                 pay(comm, model, moved(piece, 2), &mut || local.pack(piece, next));
@@ -318,7 +322,7 @@ impl Ptrans<'_> {
         }
         if let Some(piece) = steps.last().and_then(|s| s.into.as_ref()) {
             let last = &into[(steps.len() - 1) % 2];
-            pay(comm, model, moved(piece, 3), &mut || local.add(piece, last));
+            pay(comm, model, moved(piece, 3), &mut || local.add(piece, &last[..piece.len]));
         }
         for piece in own {
             pay(comm, model, moved(piece, 3), &mut || local.add_own(piece));
@@ -334,15 +338,6 @@ impl Ptrans<'_> {
                 f((r, c), (rows.global(r), cols.global(c)), size);
             }
         }
-    }
-
-    /// Touches the memory of the pieces, so that the operating system does not have to find it while the clock runs.
-    fn make_room(&mut self) {
-        let longest =
-            |pick: fn(&Step) -> &Option<Piece>| self.steps.iter().filter_map(|s| pick(s).as_ref()).map(|p| p.len).max();
-        let (out, into) = (longest(|s| &s.out).unwrap_or(0), longest(|s| &s.into).unwrap_or(0));
-        self.out.iter_mut().for_each(|room| room.resize(out, 1.0));
-        self.into.iter_mut().for_each(|room| room.resize(into, 1.0));
     }
 
     fn fill(&mut self, place: (usize, usize)) {
@@ -387,7 +382,8 @@ impl Pattern for Ptrans<'_> {
         (self.steps, self.stay) = self.place.map(|place| self.deal.schedule(place)).unwrap_or_default();
         if let Some(place) = self.place.filter(|_| !self.model) {
             self.fill(place);
-            self.make_room();
+            // The operating system must not have to find this memory while the clock runs.
+            self.rooms.fill(1.0);
         }
     }
 
