@@ -78,6 +78,8 @@ pub fn keys() -> Vec<String> {
 
 /// Reads a table; an error names the line.
 pub fn parse(text: &str) -> Result<Vec<System>, String> {
+    // Spreadsheets mark the beginning of a file.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
     let header = lines.next().map(|(_, l)| cells(l)).unwrap_or_default();
     if !header.starts_with(&FIRST.map(String::from)) {
@@ -162,7 +164,7 @@ mod tests {
     #[test]
     fn a_table_of_a_user_is_read_and_mistakes_name_their_line() {
         let head = "source,system,nodes,ppn,HPL_Tflops,PTRANS_GBs";
-        let good = parse(&format!("# from a paper\n{head}\n\n\"Table 1, page 9\",X1,10,4,0.5,\n")).unwrap();
+        let good = parse(&format!("\u{feff}# from a paper\r\n{head}\n\n\"Table 1, page 9\",X1,10,4,0.5,\n")).unwrap();
         assert_eq!((good[0].source.as_str(), number(&good[0], "HPL_Tflops")), ("Table 1, page 9", Some(0.5)));
         assert_eq!(number(&good[0], "PTRANS_GBs"), None);
         for (text, says) in [
