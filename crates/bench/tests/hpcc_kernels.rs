@@ -168,6 +168,15 @@ fn ptrans_is_exact_on_every_grid() {
     }
 }
 
+/// Blocks that follow one another are transposed together, by several threads.
+#[test]
+fn ptrans_is_exact_with_threads() {
+    for (ranks, p, q) in [(1, "1", "1"), (2, "2", "1"), (2, "1", "2")] {
+        let found = right("ptrans", ranks, &[("n", "700"), ("nb", "64"), ("p", p), ("q", q), ("threads", "3")]);
+        assert_eq!(found["residual"], 0.0);
+    }
+}
+
 #[test]
 fn random_access_loses_no_update() {
     for generator in ["poly", "lcg"] {

@@ -1,6 +1,7 @@
 //! Every number that a report shows, derived once.
 
-use record::{Interval, JobRecord, MachineRecord, Members, Metric, Role, RunRecord, Status, Verdict};
+use crate::hpcc::timed_only;
+use record::{Interval, JobRecord, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Verdict};
 
 /// Events that reports list; the record has all.
 const EVENTS: usize = 12;
@@ -169,10 +170,10 @@ impl<'a> View<'a> {
     pub fn layout(&self) -> String {
         let l = &self.record.layout;
         let per_node = match (l.min_ranks_per_node, l.max_ranks_per_node) {
-            (a, b) if a == b => format!("{a}"),
-            (a, b) => format!("{a} to {b}"),
+            (a, b) if a == b => counted(a, "rank"),
+            (a, b) => format!("{a} to {b} ranks"),
         };
-        format!("{} nodes x {per_node} ranks = {} ranks", l.nodes, l.ranks)
+        format!("{} x {per_node} = {}", counted(l.nodes, "node"), counted(l.ranks, "rank"))
     }
 
     /// Nodes that a job of the plan uses, if they are a block.
@@ -199,7 +200,10 @@ impl<'a> View<'a> {
         all.extend(self.notes());
         for phase in &self.record.phases {
             for job in &phase.jobs {
-                let at = format!("{} in {}", job.name, phase.name);
+                let at = match phase.name.strip_suffix(&job.name) {
+                    Some(_) => phase.name.clone(),
+                    None => format!("{} in {}", job.name, phase.name),
+                };
                 all.extend(job.skipped.iter().map(|why| format!("{at} was skipped: {why}")));
                 if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
                     all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
@@ -207,6 +211,21 @@ impl<'a> View<'a> {
             }
         }
         all
+    }
+}
+
+fn counted(n: u32, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+impl<'a> View<'a> {
+    /// Jobs that a table of measurements lists, with their phases: not those that were skipped (a warning says so), nor pauses, nor
+    /// those whose samples are only how long they took.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (&'a PhaseRecord, &'a JobRecord)> + use<'a> {
+        let told =
+            |j: &JobRecord| j.role == Role::Measured && j.summary.samples > 0 && j.kernel != "pause" && !timed_only(j);
+        let all = self.record.phases.iter().flat_map(|p| p.jobs.iter().map(move |j| (p, j)));
+        all.filter(move |(_, j)| told(j))
     }
 }
 

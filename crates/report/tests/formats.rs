@@ -137,6 +137,25 @@ fn a_summary_that_is_read_and_written_again_keeps_its_numbers() {
     assert!(kept >= 20, "only {kept} rates");
 }
 
+/// A test that was skipped is named with its reason, once, and is no row of zeros.
+#[test]
+fn a_skipped_test_is_a_warning_and_not_a_row() {
+    let mut record = hpcc(1.0, 1);
+    let (phase, name) = (record.phases[0].name.clone(), record.phases[0].jobs[0].name.clone());
+    let job = &mut record.phases[0].jobs[0];
+    job.skipped = Some("it needs 2 ranks".into());
+    (job.samples, job.batches, job.results) = Default::default();
+    job.summary = record::Summary::new(job.metric, &job.samples, &job.batches, Default::default());
+    (record.layout.nodes, record.layout.ranks) = (1, 1);
+    (record.layout.min_ranks_per_node, record.layout.max_ranks_per_node) = (1, 1);
+    for (format, row) in [("text", format!("  {phase} ")), ("markdown", format!("| {phase} | {name} |"))] {
+        let text = (report::format(format).unwrap().write)(&View::new(&record)).unwrap();
+        assert!(text.contains("1 node x 1 rank = 1 rank"), "{text}");
+        assert!(text.contains(&format!(" {phase} was skipped: it needs 2 ranks")), "{text}");
+        assert!(!text.lines().any(|l| l.starts_with(&row)), "{text}");
+    }
+}
+
 #[test]
 fn a_page_of_many_runs_leaves_out_parts_and_says_so() {
     let record = gpcnet(1.0, 1);

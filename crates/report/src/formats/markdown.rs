@@ -1,10 +1,9 @@
 //! Tables for issues, wikis and pull requests.
 
 use crate::grid::Grid;
-use crate::hpcc::timed_only;
 use crate::table::{digits, known};
 use crate::view::{Canary, Known, View, mean, quantile};
-use record::{JobRecord, Role};
+use record::JobRecord;
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
@@ -86,14 +85,12 @@ fn impacts(view: &View<'_>) -> Grid {
 
 fn measured(view: &View<'_>) -> Grid {
     let mut grid = Grid::new("", &["Phase", "test", "unit", "avg", "50%", "99%", "99.9%", "samples"]);
-    for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(|j| j.role == Role::Measured && !timed_only(j)) {
-            let (scale, unit) = job.metric.shown();
-            let mut row = vec![phase.name.clone(), job.name.clone(), unit.to_string(), known(mean(job), scale)];
-            row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
-            row.push(job.summary.samples.to_string());
-            grid.row(row);
-        }
+    for (phase, job) in view.told() {
+        let (scale, unit) = job.metric.shown();
+        let mut row = vec![phase.name.clone(), job.name.clone(), unit.to_string(), known(mean(job), scale)];
+        row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
+        row.push(job.summary.samples.to_string());
+        grid.row(row);
     }
     grid
 }

@@ -1,9 +1,8 @@
 //! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
 
-use crate::hpcc::timed_only;
 use crate::table::{Table, digits, known};
 use crate::view::{Known, View, mean, quantile};
-use record::{JobRecord, Role};
+use record::JobRecord;
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
@@ -178,25 +177,14 @@ fn test_name(phase: &str, job: &JobRecord) -> String {
 
 fn measured(out: &mut String, view: &View<'_>) {
     let mut table = Table::new(&["Test", "Unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
-    for phase in &view.record.phases {
-        let told = |j: &&JobRecord| j.role == Role::Measured && j.kernel != "pause" && !timed_only(j);
-        for job in phase.jobs.iter().filter(told) {
-            let (scale, unit) = job.metric.shown();
-            let at = |q| known(quantile(job, q), scale);
-            let worst = digits(job.summary.worst * scale);
-            let samples = job.summary.samples.to_string();
-            let [average, tail] = cells(job);
-            table.row([
-                test_name(&phase.name, job),
-                unit.to_string(),
-                average,
-                at(0.5),
-                tail,
-                at(0.999),
-                worst,
-                samples,
-            ]);
-        }
+    for (phase, job) in view.told() {
+        let (scale, unit) = job.metric.shown();
+        let at = |q| known(quantile(job, q), scale);
+        let worst = digits(job.summary.worst * scale);
+        let samples = job.summary.samples.to_string();
+        let [average, tail] = cells(job);
+        let name = test_name(&phase.name, job);
+        table.row([name, unit.to_string(), average, at(0.5), tail, at(0.999), worst, samples]);
     }
     table.write(out);
 }

@@ -2,11 +2,10 @@
 
 use super::Page;
 use crate::grid::{Grid, exact};
-use crate::hpcc::timed_only;
 use crate::svg::escape;
 use crate::table::digits;
 use crate::view::{Canary, Impact, Known, View, gpcnet_title, mean, quantile};
-use record::{Direction, JobRecord, Role};
+use record::{Direction, JobRecord};
 use std::fmt::Write;
 
 /// `told` says that sections below show what was measured.
@@ -162,28 +161,16 @@ const ROWS: usize = 500;
 pub(crate) fn measured(view: &View<'_>) -> Grid {
     let header = ["Test", "phase", "unit", "avg", "50%", "99%", "99.9%", "worst", "samples", "data"];
     let mut grid = Grid::new("Every measured test", &header);
-    let told = |j: &&JobRecord| j.role == Role::Measured && !timed_only(j);
-    let jobs = || {
-        let measured = |p: &'_ record::PhaseRecord| p.jobs.iter().filter(told).count();
-        view.record.phases.iter().map(measured).sum::<usize>()
-    };
-    for phase in &view.record.phases {
-        for job in phase.jobs.iter().filter(told) {
-            if grid.rows.len() < ROWS {
-                grid.row(row(&phase.name, job));
-            }
-        }
-    }
+    view.told().take(ROWS).for_each(|(phase, job)| grid.row(row(&phase.name, job)));
     if grid.rows.len() == ROWS {
-        grid.caption = format!("The first {ROWS} of {} measured tests; the CSV format has all", jobs());
+        grid.caption = format!("The first {ROWS} of {} measured tests; the CSV format has all", view.told().count());
     }
     grid
 }
 
 fn row(phase: &str, job: &JobRecord) -> Vec<String> {
     let (scale, unit) = job.metric.shown();
-    let known = job.summary.samples > 0;
-    let show = |x: f64| if known { exact(x * scale) } else { "-".to_string() };
+    let show = |x: f64| exact(x * scale);
     let mut row = vec![job.name.clone(), phase.to_string(), unit.to_string(), show(job.summary.mean)];
     row.extend([0.5, 0.99, 0.999].map(|q| show(quantile(job, q).value)));
     row.extend([show(job.summary.worst), job.summary.samples.to_string(), super::what::verdict(&job.verdict)]);

@@ -135,6 +135,11 @@ impl Deal {
                 }
             }
         }
+        if (height, width) == (1, 1) {
+            // Nothing travels, so nothing has to be done in between: all at once, for all threads.
+            let all: Arc<[usize]> = (0..self.n.div_ceil(self.nb)).collect();
+            stay = vec![Piece { other: 0, is: all.clone(), js: all, len: self.n * self.n }];
+        }
         (steps, stay)
     }
 }
@@ -227,12 +232,10 @@ impl Local<'_> {
         let rows: usize = piece.is.iter().map(|i| self.deal.height(*i)).sum();
         let packed = Mat::new(packed, rows, piece.len / rows, rows);
         let mut right = 0;
-        for &j in piece.js.iter() {
-            let width = self.deal.height(j);
+        for (j, width) in self.runs(&piece.js, &[self.rows]) {
             let mut down = 0;
-            for &i in piece.is.iter() {
-                let height = self.deal.height(i);
-                self.add_block(packed.part(down..down + height, right..right + width), i, j);
+            for (i, height) in self.runs(&piece.is, &[self.cols]) {
+                self.add_blocks(packed.part(down..down + height, right..right + width), i, j);
                 down += height;
             }
             right += width;
@@ -242,23 +245,38 @@ impl Local<'_> {
     /// Adds the transposes of blocks that stay.
     fn add_own(&mut self, piece: &Piece) {
         let a: &[f64] = self.a;
-        let (rows, cols) = (self.rows.count(), self.cols.count());
-        let whole = Mat::new(a, rows, cols, self.ld);
-        for &j in piece.js.iter() {
+        let whole = Mat::new(a, self.rows.count(), self.cols.count(), self.ld);
+        let both = [self.rows, self.cols];
+        for (j, width) in self.runs(&piece.js, &both) {
             let right = self.cols.local(j * self.deal.nb);
-            for &i in piece.is.iter() {
+            for (i, height) in self.runs(&piece.is, &both) {
                 let down = self.rows.local(i * self.deal.nb);
-                let block = whole.part(down..down + self.deal.height(i), right..right + self.deal.height(j));
-                self.add_block(block, i, j);
+                self.add_blocks(whole.part(down..down + height, right..right + width), i, j);
             }
         }
     }
 
-    /// Block (i, j) of A is added to block (j, i) of C.
-    fn add_block(&mut self, block: Mat<'_>, i: usize, j: usize) {
+    /// Blocks that follow one another on this rank by all of `by`, as the first of them and how long they are together: the larger a
+    /// part of the matrix, the more threads can share it.
+    fn runs(&self, blocks: &[usize], by: &[Cyclic]) -> Vec<(usize, usize)> {
+        let at = |axis: &Cyclic, block: usize| axis.local(block * self.deal.nb);
+        let mut runs: Vec<(usize, usize)> = Vec::with_capacity(blocks.len());
+        for &block in blocks {
+            let follows =
+                |(first, len): &(usize, usize)| by.iter().all(|axis| at(axis, block) == at(axis, *first) + len);
+            match runs.last_mut().filter(|last| follows(last)) {
+                Some((_, len)) => *len += self.deal.height(block),
+                None => runs.push((block, self.deal.height(block))),
+            }
+        }
+        runs
+    }
+
+    /// What begins with block (i, j) of A is added to what begins with block (j, i) of C.
+    fn add_blocks(&mut self, blocks: Mat<'_>, i: usize, j: usize) {
         let (down, right) = (self.rows.local(j * self.deal.nb), self.cols.local(i * self.deal.nb));
         let target = MatMut::new(self.c, self.rows.count(), self.cols.count(), self.ld);
-        transpose_add(block, 1.0, target.part(down..down + block.cols(), right..right + block.rows()), self.pool);
+        transpose_add(blocks, 1.0, target.part(down..down + blocks.cols(), right..right + blocks.rows()), self.pool);
     }
 }
 
