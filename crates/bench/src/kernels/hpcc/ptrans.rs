@@ -113,6 +113,11 @@ impl Deal {
     /// The schedule of place (p, q): pieces that travel, and those that stay.
     fn schedule(&self, (p, q): (usize, usize)) -> (Vec<Step>, Vec<Piece>) {
         let Shape { p: height, q: width, .. } = self.shape;
+        if (height, width) == (1, 1) {
+            // Nothing travels, so nothing has to be done in between: all at once, for all threads.
+            let all: Arc<[usize]> = (0..self.n.div_ceil(self.nb)).collect();
+            return (Vec::new(), vec![Piece { other: 0, is: all.clone(), js: all, len: self.n * self.n }]);
+        }
         let g = gcd(height, width);
         let (mut steps, mut stay) = (Vec::new(), Vec::new());
         for a in 0..height / g {
@@ -134,11 +139,6 @@ impl Deal {
                     steps.push(Step { out: out.get(t).cloned(), into: into.get(t).cloned() });
                 }
             }
-        }
-        if (height, width) == (1, 1) {
-            // Nothing travels, so nothing has to be done in between: all at once, for all threads.
-            let all: Arc<[usize]> = (0..self.n.div_ceil(self.nb)).collect();
-            stay = vec![Piece { other: 0, is: all.clone(), js: all, len: self.n * self.n }];
         }
         (steps, stay)
     }
@@ -192,7 +192,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         place: None,
         steps: Vec::new(),
         stay: Vec::new(),
-        rooms: array(model, PIECE.max(nb.saturating_mul(nb)).min(most).saturating_mul(4))?,
+        rooms: array(model || setup.comm.size() == 1, PIECE.max(nb.saturating_mul(nb)).min(most).saturating_mul(4))?,
         time: 0.0,
         slowest: 0.0,
         residual: 0.0,
@@ -231,10 +231,11 @@ impl Local<'_> {
     fn add(&mut self, piece: &Piece, packed: &[f64]) {
         let rows: usize = piece.is.iter().map(|i| self.deal.height(*i)).sum();
         let packed = Mat::new(packed, rows, piece.len / rows, rows);
+        let is = self.runs(&piece.is, &[self.cols]);
         let mut right = 0;
         for (j, width) in self.runs(&piece.js, &[self.rows]) {
             let mut down = 0;
-            for (i, height) in self.runs(&piece.is, &[self.cols]) {
+            for &(i, height) in &is {
                 self.add_blocks(packed.part(down..down + height, right..right + width), i, j);
                 down += height;
             }
@@ -247,9 +248,10 @@ impl Local<'_> {
         let a: &[f64] = self.a;
         let whole = Mat::new(a, self.rows.count(), self.cols.count(), self.ld);
         let both = [self.rows, self.cols];
+        let is = self.runs(&piece.is, &both);
         for (j, width) in self.runs(&piece.js, &both) {
             let right = self.cols.local(j * self.deal.nb);
-            for (i, height) in self.runs(&piece.is, &both) {
+            for &(i, height) in &is {
                 let down = self.rows.local(i * self.deal.nb);
                 self.add_blocks(whole.part(down..down + height, right..right + width), i, j);
             }
