@@ -1,7 +1,7 @@
 //! What a kernel is: a card, a metric and a way to start it on a communicator.
 
 use comm::{Comm, Refusal};
-use record::{Metric, Payload, Verdict};
+use record::{Metric, Payload, Role, Tells, Verdict};
 use spec::{Card, Params, Work};
 
 /// One entry of the table of kernels.
@@ -12,8 +12,33 @@ pub struct Kernel {
     pub metric: Metric,
     /// Fewer ranks than this in a communicator make no sense.
     pub min_ranks: usize,
+    /// What else readers and suites must know of it.
+    pub traits: Traits,
     /// Makes one rank's part of it.
     pub start: Start,
+}
+
+/// What is known of a kernel beside its card. A kernel writes what differs: `Traits { incast: true, ..Traits::PLAIN }`.
+#[derive(Clone, Copy)]
+pub struct Traits {
+    /// What it is called in the tables of the benchmark that it comes from; its name if nothing else is known.
+    pub title: Option<fn(&Params, Role) -> &'static str>,
+    /// Which of its numbers are the result.
+    pub tells: Tells,
+    /// Whether many ranks send to one.
+    pub incast: bool,
+}
+
+impl Traits {
+    /// A kernel that only measures what it does.
+    pub const PLAIN: Traits = Traits { title: None, tells: Tells::Samples, incast: false };
+}
+
+impl Kernel {
+    /// What a job of it is called in the tables of the benchmark that it comes from.
+    pub fn title(&self, params: &Params, role: Role) -> &'static str {
+        self.traits.title.map_or(self.card.name, |title| title(params, role))
+    }
 }
 
 /// Starts a kernel on one rank. Collective over the communicator.

@@ -1,7 +1,7 @@
 //! Where this rank sits, found with a few logarithmic collectives: no rank ever holds a list of all ranks or host names.
 
 use comm::{Comm, Reduce, Vector, agree};
-use record::{Layout, NodeOrder, Place};
+use record::{Layout, NodeOrder, RankAt};
 use spec::{Rng, permutation};
 
 /// Host names are kept up to here: the limit of Linux.
@@ -70,7 +70,7 @@ impl Seat {
     }
 
     /// Its place in a plan's node order.
-    pub fn place(&self, order: NodeOrder, seed: u64) -> Place {
+    pub fn place(&self, order: NodeOrder, seed: u64) -> RankAt {
         let node = match order {
             NodeOrder::Natural => self.node,
             NodeOrder::Shuffled => {
@@ -78,7 +78,7 @@ impl Seat {
                 order.iter().position(|n| *n == self.node).expect("an order holds every node") as u32
             }
         };
-        Place { node, slot: self.slot }
+        RankAt { node, slot: self.slot }
     }
 }
 

@@ -130,9 +130,9 @@ fn the_machine_says_which_node_shares_a_switch_and_which_slots_a_socket() {
 fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
     let flow = |name: &str, to, start_ps| Flow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
     let mode = Mode::Times { repeats: 1, lead_ps: 0 };
-    let alone = contention::phases("alone", &[flow("a", 1, 0)], mode);
-    let late = contention::phases("late", &[flow("a", 1, 1_000_000_000)], mode);
-    let both = contention::phases("both", &[flow("a", 1, 0), flow("b", 2, 0)], mode);
+    let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1, 0)], mode);
+    let late = contention::phases(("late", record::Purpose::Score), &[flow("a", 1, 1_000_000_000)], mode);
+    let both = contention::phases(("both", record::Purpose::Score), &[flow("a", 1, 0), flow("b", 2, 0)], mode);
     let plan = contention::plan_of([alone, late, both].concat(), 1, Payload::Lengths);
     let record = run(3, 2, &plan);
     let reference = mean(&record, "alone#0");
@@ -146,8 +146,8 @@ fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
 fn steady_rates_are_shared() {
     let flow = |name: &str, to| Flow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
     let mode = Mode::Rates { seconds: 2e-3, window: 4 };
-    let alone = contention::phases("alone", &[flow("a", 1)], mode);
-    let both = contention::phases("both", &[flow("a", 1), flow("b", 2)], mode);
+    let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1)], mode);
+    let both = contention::phases(("both", record::Purpose::Score), &[flow("a", 1), flow("b", 2)], mode);
     let record = run(3, 2, &contention::plan_of([alone, both].concat(), 1, Payload::Lengths));
     for job in &record.phase("both#rate").unwrap().jobs {
         let share = job.summary.mean / mean(&record, "alone#rate");

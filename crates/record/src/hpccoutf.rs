@@ -2,12 +2,13 @@
 //!
 //! Its summary has one number for each test, so there is one sample of each and no confidence.
 
+use crate::about::{About, TestMode};
 use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
 use crate::plan::{NodeOrder, Payload, Plan, Role};
 use crate::run::{
-    Ended, FORMAT, Host, IMPORTED, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, VERSION,
+    Ended, FORMAT, Host, IMPORTED, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells, VERSION,
 };
 use crate::summary::{Extremes, Summary};
 use crate::verdict::Verdict;
@@ -19,7 +20,8 @@ const BEGIN: &str = "Begin of Summary section.";
 
 /// One test of the summary.
 struct Test {
-    phase: String,
+    mode: TestMode,
+    test: String,
     kernel: &'static str,
     metric: Metric,
     /// Key of its rate, and what that is in base units.
@@ -30,11 +32,12 @@ struct Test {
     params: Vec<(&'static str, String)>,
 }
 
-const MODES: [(&str, &str); 2] = [("star", "Star"), ("single", "Single")];
+const MODES: [(TestMode, &str); 2] = [(TestMode::Star, "Star"), (TestMode::Single, "Single")];
 
 impl Test {
-    fn new(phase: String, kernel: &'static str, metric: Metric, key: String, scale: f64) -> Test {
-        Test { phase, kernel, metric, rate: (key, scale), named: Vec::new(), params: Vec::new() }
+    fn new((mode, test): (TestMode, &str), kernel: &'static str, metric: Metric, key: String, scale: f64) -> Test {
+        let test = test.into();
+        Test { mode, test, kernel, metric, rate: (key, scale), named: Vec::new(), params: Vec::new() }
     }
     /// Adds named numbers whose keys begin alike.
     fn named(mut self, prefix: &str, all: &[(&'static str, &str, f64)]) -> Test {
@@ -51,7 +54,7 @@ impl Test {
 /// The same local test on all ranks and on one; its length is a number and a parameter.
 fn local(test: &str, kernel: &'static str, metric: Metric, key: &str, length: (&'static str, &str)) -> [Test; 2] {
     MODES.map(|(mode, word)| {
-        let test = Test::new(format!("{mode}/{test}"), kernel, metric, format!("{word}{key}"), 1e9);
+        let test = Test::new((mode, test), kernel, metric, format!("{word}{key}"), 1e9);
         test.named("", &[("n", length.1, 1.0)]).params("", &[length])
     })
 }
@@ -63,14 +66,14 @@ fn tests() -> Vec<Test> {
         let prefix = format!("MPIRandomAccess{suffix}_");
         let rate = format!("{prefix}GUPs");
         let named = [("n", "N", 1.0), ("updates_per_s", "GUPs", 1e9), ("updates", "ExeUpdates", 1.0)];
-        let global = Test::new(format!("mpi/{test}"), "random-access-mpi", Metric::Updates, rate, 1e9);
+        let global = Test::new((TestMode::Mpi, test), "random-access-mpi", Metric::Updates, rate, 1e9);
         let global =
             global.named(&prefix, &named).named(&prefix, &[("errors", "Errors", 1.0), ("time_s", "time", 1.0)]);
         all.push(global.params(&prefix, &[("bits", "N")]));
         let (key, length) = (format!("RandomAccess{suffix}_GUPs"), format!("RandomAccess{suffix}_N"));
         all.extend(local(test, "random-access", Metric::Updates, &key, ("bits", &length)));
     }
-    let ptrans = Test::new("mpi/ptrans".into(), "ptrans", Metric::Bandwidth, "PTRANS_GBs".into(), 1e9);
+    let ptrans = Test::new((TestMode::Mpi, "ptrans"), "ptrans", Metric::Bandwidth, "PTRANS_GBs".into(), 1e9);
     let ptrans =
         ptrans.named("PTRANS_", &[("n", "n", 1.0), ("nb", "nb", 1.0), ("p", "nprow", 1.0), ("q", "npcol", 1.0)]);
     let ptrans =
@@ -84,12 +87,12 @@ fn tests() -> Vec<Test> {
         let prefix = format!("{word}STREAM_");
         test.named(&prefix, &loops).named(&prefix, &more)
     }));
-    let fft = Test::new("mpi/fft".into(), "fft-mpi", Metric::Flops, "MPIFFT_Gflops".into(), 1e9);
+    let fft = Test::new((TestMode::Mpi, "fft"), "fft-mpi", Metric::Flops, "MPIFFT_Gflops".into(), 1e9);
     let fft = fft.named("MPIFFT_", &[("n", "N", 1.0), ("flops_per_s", "Gflops", 1e9), ("max_error", "maxErr", 1.0)]);
     all.push(fft.named("MPIFFT_", &[("ranks", "Procs", 1.0)]).params("MPIFFT_", &[("n", "N")]));
     all.extend(local("fft", "fft", Metric::Flops, "FFT_Gflops", ("n", "FFT_N")));
     all.extend(network());
-    let hpl = Test::new("mpi/hpl".into(), "hpl", Metric::Flops, "HPL_Tflops".into(), 1e12);
+    let hpl = Test::new((TestMode::Mpi, "hpl"), "hpl", Metric::Flops, "HPL_Tflops".into(), 1e12);
     let hpl = hpl.named("HPL_", &[("flops_per_s", "Tflops", 1e12), ("time_s", "time", 1.0), ("p", "nprow", 1.0)]);
     let hpl = hpl.named("HPL_", &[("q", "npcol", 1.0), ("rnorm_inf", "RnormI", 1.0)]);
     all.push(
@@ -101,8 +104,8 @@ fn tests() -> Vec<Test> {
 /// Ping-pong and rings, each for latency and for bandwidth. Their samples are times.
 fn network() -> [Test; 4] {
     let (us, gb) = (("Latency_usec", 1e-6), ("Bandwidth_GBytes", 1e9));
-    let test = |phase: &str, kernel, which: &str, (unit, scale): (&str, f64), all: &[(&'static str, &str)]| {
-        let mut test = Test::new(format!("mpi/{phase}"), kernel, Metric::Duration, format!("{which}{unit}"), scale);
+    let test = |name: &str, kernel, which: &str, (unit, scale): (&str, f64), all: &[(&'static str, &str)]| {
+        let mut test = Test::new((TestMode::Mpi, name), kernel, Metric::Duration, format!("{which}{unit}"), scale);
         test.named.extend(all.iter().map(|(name, word)| (*name, format!("{word}{unit}"), scale)));
         test
     };
@@ -224,13 +227,15 @@ fn parameter(name: &str, value: &str) -> Option<String> {
 }
 
 fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> Option<PhaseRecord> {
-    let Test { phase: name, kernel, metric, rate: (key, scale), named, params } = test;
+    let Test { mode, test, kernel, metric, rate: (key, scale), named, params } = test;
+    let about = About::Test { mode: Some(mode), test, variant: None };
+    let name = about.to_string();
     let value = number(keys, &key).filter(|x| *x > 0.0)? * scale;
     // The samples of a bandwidth test are times, here that of one message.
     let rate = match metric {
         Metric::Duration if scale > 1.0 => MESSAGE / value,
         // Bandwidths are per rank; PTRANS' is of all.
-        Metric::Bandwidth if name.starts_with("mpi/") => value / f64::from(ranks),
+        Metric::Bandwidth if mode == TestMode::Mpi => value / f64::from(ranks),
         _ => value,
     };
     let (mut samples, mut batches, mut extremes) = (Histogram::default(), Batches::default(), Extremes::default());
@@ -247,8 +252,12 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         kernel: kernel.into(),
         params,
         role: Role::Measured,
-        ranks: if name.starts_with("single/") { 1 } else { ranks },
+        ranks: if mode == TestMode::Single { 1 } else { ranks },
         metric,
+        title: kernel.into(),
+        // The samples of its latency and bandwidth tests are how long a message took; their results are the named numbers.
+        tells: if metric == Metric::Duration { Tells::Results } else { Tells::Samples },
+        incast: false,
         skipped: None,
         ended: Ended::Count,
         elapsed_s: 0.0,
@@ -260,7 +269,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         notes: Vec::new(),
         results: results.collect(),
     };
-    Some(PhaseRecord { name, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
+    Some(PhaseRecord { name, about, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! Every serialized type of Tailback lives here, so one JSON schema describes all files. Nothing in this crate can
 //! communicate or read a clock: models and reports work from a record alone, and any old record can be reported again.
 
+pub mod about;
 pub mod batches;
 pub mod histogram;
 pub mod hpcc_systems;
 pub mod hpccoutf;
+mod legacy;
 pub mod metric;
 pub mod network;
 pub mod plan;
@@ -17,12 +19,13 @@ pub mod store;
 pub mod summary;
 pub mod verdict;
 
+pub use about::{About, FlowMeasure, Load, PairPattern, Purpose, TestMode};
 pub use batches::Batches;
 pub use histogram::Histogram;
 pub use metric::{Direction, Metric};
 pub use network::{BoxRecord, BundleRecord, NetworkRecord, Series, SliceRecord};
-pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Place, Plan, PlanError, Pulse, Role, Stop};
-pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status};
-pub use store::{StoreError, read, write};
+pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop};
+pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
+pub use store::{StoreError, read, read_plan, write};
 pub use summary::{Interval, Quantile, Summary};
 pub use verdict::Verdict;

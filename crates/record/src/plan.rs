@@ -3,6 +3,7 @@
 //! A plan is a pure function of arguments, layout and seed, so every rank computes the same one without a message; it can be
 //! printed, edited and run again.
 
+use crate::about::About;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spec::Params;
@@ -54,8 +55,10 @@ pub enum Payload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// Unique in the plan, e.g. `isolated/p2p-lat`.
+    /// A label for people, unique in the plan; nothing is read from it.
     pub name: String,
+    /// What it is about.
+    pub about: About,
     /// At most one job per rank.
     pub jobs: Vec<Job>,
 }
@@ -109,13 +112,13 @@ pub enum Members {
         slots: Option<u32>,
     },
     /// Named ranks, in this order.
-    Places(Vec<Place>),
+    Places(Vec<RankAt>),
 }
 
 /// One rank, by where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct RankAt {
     /// Node's place in the plan's order.
     pub node: u32,
     /// Rank's position on the node.
@@ -160,6 +163,20 @@ pub struct Stop {
     pub pulse: Option<Pulse>,
 }
 
+impl Stop {
+    /// One step, once. Other limits are written as what they add: `Stop { blocks: 3, ..Stop::ONCE }`.
+    pub const ONCE: Stop = Stop {
+        warmup: 0,
+        steps: 1,
+        arrangements: 1,
+        blocks: 1,
+        min_blocks: 0,
+        time_s: None,
+        precision: None,
+        pulse: None,
+    };
+}
+
 /// A duty cycle, in seconds of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -170,9 +187,16 @@ pub struct Pulse {
     pub off_s: f64,
 }
 
+impl Phase {
+    /// A phase with the label that follows from what it is about.
+    pub fn new(about: About, jobs: Vec<Job>) -> Phase {
+        Phase { name: about.to_string(), about, jobs }
+    }
+}
+
 impl Members {
     /// Whether the rank at this place takes part, and its order among the members (by node, then slot, or as listed).
-    pub fn position(&self, place: Place, slots_per_node: u32) -> Option<u32> {
+    pub fn position(&self, place: RankAt, slots_per_node: u32) -> Option<u32> {
         match self {
             Members::Block { first_node, nodes, first_slot, slots } => {
                 let node = place.node.checked_sub(*first_node).filter(|n| n < nodes)?;
@@ -202,9 +226,9 @@ impl Members {
         }
     }
 
-    fn overlaps(&self, other: &Members, slots_per_node: u32) -> Option<Place> {
+    fn overlaps(&self, other: &Members, slots_per_node: u32) -> Option<RankAt> {
         let inside =
-            |places: &[Place], m: &Members| places.iter().copied().find(|p| m.position(*p, slots_per_node).is_some());
+            |places: &[RankAt], m: &Members| places.iter().copied().find(|p| m.position(*p, slots_per_node).is_some());
         match (self, other) {
             (Members::Places(places), m) | (m, Members::Places(places)) => inside(places, m),
             (
@@ -214,7 +238,7 @@ impl Members {
                 let (node, slot) = (*a.max(b), *s.max(t));
                 let nodes_meet = node < (a + n).min(b + m);
                 let slots_meet = slot < k.map_or(slots_per_node, |k| s + k).min(l.map_or(slots_per_node, |l| t + l));
-                (nodes_meet && slots_meet).then_some(Place { node, slot })
+                (nodes_meet && slots_meet).then_some(RankAt { node, slot })
             }
         }
     }
@@ -287,8 +311,8 @@ impl Plan {
             if self.phases[..i].iter().any(|p| p.name == phase.name) {
                 return Err(PlanError::Twice(format!("phase `{}`", phase.name)));
             }
-            // Load without a measurement is a plan of its own kind; everywhere else it is a mistake.
-            if self.suite != "congest" && !phase.jobs.iter().any(|j| j.role == Role::Measured) {
+            // Load without a measurement is a phase of its own kind; everywhere else it is a mistake.
+            if phase.about.measures() && !phase.jobs.iter().any(|j| j.role == Role::Measured) {
                 return Err(PlanError::NothingMeasured(phase.name.clone()));
             }
             for (k, job) in phase.jobs.iter().enumerate() {
@@ -297,7 +321,7 @@ impl Plan {
                     if other.name == job.name {
                         return Err(PlanError::Twice(format!("job `{}` of phase `{}`", job.name, phase.name)));
                     }
-                    if let Some(Place { node, slot }) = job.members.overlaps(&other.members, slots) {
+                    if let Some(RankAt { node, slot }) = job.members.overlaps(&other.members, slots) {
                         let (a, b) = (other.name.clone(), job.name.clone());
                         return Err(PlanError::Overlap { phase: phase.name.clone(), a, b, node, slot });
                     }
@@ -344,16 +368,6 @@ mod tests {
     }
 
     fn job(name: &str, role: Role, members: Members) -> Job {
-        let stop = Stop {
-            warmup: 0,
-            steps: 1,
-            arrangements: 1,
-            blocks: 1,
-            min_blocks: 0,
-            time_s: None,
-            precision: None,
-            pulse: None,
-        };
         Job {
             name: name.into(),
             kernel: "null".into(),
@@ -361,21 +375,21 @@ mod tests {
             role,
             members,
             instances: Instances::Slot,
-            stop,
+            stop: Stop::ONCE,
         }
     }
 
     fn plan(jobs: Vec<Job>) -> Plan {
-        let phases = vec![Phase { name: "one".into(), jobs }];
+        let phases = vec![Phase::new(About::Alone { test: "one".into() }, jobs)];
         Plan::new("test", 1, NodeOrder::Shuffled, Payload::Checked, phases)
     }
 
     #[test]
     fn members_are_ordered_by_node_then_slot() {
         let m = Members::Block { first_node: 2, nodes: 2, first_slot: 1, slots: Some(1) };
-        assert_eq!(m.position(Place { node: 3, slot: 1 }, 4), Some(4));
-        assert_eq!(m.position(Place { node: 3, slot: 2 }, 4), None);
-        assert_eq!(m.position(Place { node: 4, slot: 1 }, 4), None);
+        assert_eq!(m.position(RankAt { node: 3, slot: 1 }, 4), Some(4));
+        assert_eq!(m.position(RankAt { node: 3, slot: 2 }, 4), None);
+        assert_eq!(m.position(RankAt { node: 4, slot: 1 }, 4), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The run record: everything measured and everything needed to repeat it.
 
+use crate::about::About;
 use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
@@ -17,7 +18,7 @@ pub const FORMAT: &str = "tailback-run";
 /// In the place of Tailback's version, for a run of another program.
 pub const IMPORTED: &str = "none";
 /// Grows when a reader of the old version would misread a new file.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +135,10 @@ fn one_part() -> u32 {
     1
 }
 
+fn is_false(x: &bool) -> bool {
+    !x
+}
+
 fn is_one(parts: &u32) -> bool {
     *parts == 1
 }
@@ -150,8 +155,10 @@ impl Layout {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseRecord {
-    /// Its name in the plan.
+    /// Its label in the plan.
     pub name: String,
+    /// What it is about.
+    pub about: About,
     /// Its duration on the machine's clock, in seconds.
     pub elapsed_s: f64,
     /// Its jobs.
@@ -177,6 +184,13 @@ pub struct JobRecord {
     pub ranks: u32,
     /// What its samples are.
     pub metric: Metric,
+    /// What the kernel is called in the tables of the benchmark that it comes from.
+    pub title: String,
+    /// Which of its numbers are the result.
+    pub tells: Tells,
+    /// Whether many ranks send to one, so that a time to drain can be computed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub incast: bool,
     /// Why it did not run, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
@@ -200,6 +214,18 @@ pub struct JobRecord {
     /// Named numbers beside the samples, in base units: sizes, residuals, rates of parts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<String, f64>,
+}
+
+/// Which numbers of a job are its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tells {
+    /// Its samples.
+    Samples,
+    /// Its named numbers, by rules of its own; its samples only tell how long it took.
+    Results,
+    /// None: it only passes the time.
+    Nothing,
 }
 
 /// Why a job ended.

@@ -1,5 +1,7 @@
 //! Records on disk: written whole or not at all, read with a clear answer.
 
+use crate::legacy;
+use crate::plan::Plan;
 use crate::run::{FORMAT, RunRecord, VERSION};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -51,6 +53,14 @@ pub enum StoreError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Not a plan.
+    #[error("{path} is not a plan: {source}")]
+    NoPlan {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
     /// Something else is where the record should go.
     #[error("{path} exists and is not a Tailback record this version can read; it is left alone: give another --out")]
     InTheWay {
@@ -65,16 +75,28 @@ pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
     parse(&text, path)
 }
 
+/// Reads a plan, also one that 0.1.0 printed.
+pub fn read_plan(path: &Path) -> Result<Plan, StoreError> {
+    let text = fs::read(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?;
+    let bad = |source| StoreError::NoPlan { path: path.into(), source };
+    let mut json: serde_json::Value = serde_json::from_slice(&text).map_err(bad)?;
+    legacy::plan(&mut json);
+    serde_json::from_value(json).map_err(bad)
+}
+
 fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
     let path = || path.to_path_buf();
-    let json: serde_json::Value =
+    let mut json: serde_json::Value =
         serde_json::from_slice(text).map_err(|source| StoreError::Broken { path: path(), source })?;
     if json.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
         return Err(StoreError::Foreign { path: path() });
     }
     match json.get("version").and_then(|v| v.as_u64()) {
         Some(found) if found > u64::from(VERSION) => Err(StoreError::Future { path: path(), found }),
-        // From the text, not from the tree: numbers keep their last digit.
+        Some(1) => {
+            legacy::record(&mut json);
+            serde_json::from_value(json).map_err(|source| StoreError::Damaged { path: path(), source })
+        }
         _ => serde_json::from_slice(text).map_err(|source| StoreError::Damaged { path: path(), source }),
     }
 }
@@ -107,7 +129,7 @@ pub fn write(path: &Path, record: &RunRecord) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{NodeOrder, Payload, Plan};
+    use crate::plan::{NodeOrder, Payload};
     use crate::run::{Layout, MachineRecord, Status};
 
     fn record() -> RunRecord {
@@ -151,13 +173,14 @@ mod tests {
     fn truncated_foreign_and_future_files_are_named_and_never_overwritten() {
         let path = folder("bad").join("run.json");
         let whole = serde_json::to_string(&record()).unwrap();
-        let future = whole.replace("\"version\":1", "\"version\":999");
+        let future = whole.replace("\"version\":2", "\"version\":999");
         for (text, says) in [
             (&whole[..whole.len() / 2], "cut off"),
             ("{}", "not a Tailback record"),
             ("[1,2]", "not a Tailback record"),
             (future.as_str(), "record version 999"),
             ("{\"format\":\"tailback-run\",\"version\":1}", "damaged"),
+            ("{\"format\":\"tailback-run\",\"version\":2}", "damaged"),
         ] {
             fs::write(&path, text).unwrap();
             let error = read(&path).unwrap_err().to_string();

@@ -157,7 +157,13 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
         let resolved = resolve(&job.kernel, &job.params);
         Partial::into_record(merged.get(&(index as u32)).cloned(), job, resolved.0, resolved.1)
     });
-    Some(PhaseRecord { name: phase.name.clone(), elapsed_s: elapsed.secs(), jobs: jobs.collect(), counters })
+    Some(PhaseRecord {
+        name: phase.name.clone(),
+        about: phase.about.clone(),
+        elapsed_s: elapsed.secs(),
+        jobs: jobs.collect(),
+        counters,
+    })
 }
 
 /// The kernel and its parameters; both were checked before any rank started.

@@ -93,7 +93,10 @@ impl Partial {
         }
         JobRecord {
             name: job.name.clone(),
-            kernel: job.kernel.clone(),
+            kernel: kernel.card.name.into(),
+            title: kernel.title(&params, job.role).into(),
+            tells: kernel.traits.tells,
+            incast: kernel.traits.incast,
             params,
             role: job.role,
             ranks: part.ranks,

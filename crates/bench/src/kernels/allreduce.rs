@@ -1,9 +1,9 @@
 //! All-reduce of doubles: 8 bytes as a canary, 6.5 MB as the gradient exchange of deep learning.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::unchecked;
 use comm::{Comm, Reduce, Refusal, Vector};
-use record::{Metric, Payload, Verdict};
+use record::{Metric, Payload, Role, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// GPCNeT's "Multiple Allreduce"; with `size=6553600` its deep-learning congestor.
@@ -16,6 +16,10 @@ pub const ALLREDUCE: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits {
+        title: Some(|_, role| if role == Role::Measured { "Multiple Allreduce" } else { "Allreduce" }),
+        ..Traits::PLAIN
+    },
     start,
 };
 

@@ -1,6 +1,6 @@
 //! All-to-all: the machine's own collective as a canary, and the pairwise exchange that GPCNeT uses as a congestor.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -25,6 +25,7 @@ pub const ALLTOALL: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "Multiple Alltoall"), ..Traits::PLAIN },
     start: start_collective,
 };
 
@@ -38,6 +39,7 @@ pub const PAIRWISE: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "Alltoall"), ..Traits::PLAIN },
     start: start_pairwise,
 };
 

@@ -5,7 +5,7 @@
 //! double until one blocks; then the limit is bisected. Only the leader decides, and it tells its partner every size.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
 use crate::payload::{Stamp, unchecked};
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::{Metric, Payload, Verdict};
@@ -32,6 +32,7 @@ pub const LIMIT: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start,
 };
 

@@ -3,7 +3,7 @@
 //! A graph is a phase with one job per flow, so the phase starts all flows together. `flow` sends one message and its sample is
 //! the completion time seen by the receiver; `flow-rate` sends windows without end and its sample is the rate.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -28,6 +28,7 @@ pub const FLOW: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: |setup| start(setup, false),
 };
 
@@ -44,6 +45,7 @@ pub const RATE: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: |setup| start(setup, true),
 };
 

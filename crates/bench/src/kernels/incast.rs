@@ -3,7 +3,7 @@
 //! The root of an incast measures nothing; the others time how long one message takes to leave them (two-sided) or to be
 //! complete at the root (put, get). Left out on purpose: the original's exchange of a rank with itself.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp, unchecked};
 use comm::{Access, Comm, Op, Refusal, Tag, Window};
 use record::{Metric, Payload, Verdict};
@@ -11,21 +11,39 @@ use spec::{Card, Kind, Param, ReadParams, Work};
 
 const SIZE: Param = Param { name: "size", about: "bytes per message", kind: Kind::Size, default: "4KiB" };
 
-const fn kernel(name: &'static str, about: &'static str, start: crate::kernel::Start) -> Kernel {
+const fn kernel(name: &'static str, about: &'static str, traits: Traits, start: crate::kernel::Start) -> Kernel {
     let card = Card { name, about, source: "GPCNeT §3.1.2", params: &[SIZE] };
-    Kernel { card, metric: Metric::Bandwidth, min_ranks: 2, start }
+    Kernel { card, metric: Metric::Bandwidth, min_ranks: 2, traits, start }
 }
 
 /// GPCNeT's "Two-sided Incast".
-pub const P2P_INCAST: Kernel =
-    kernel("p2p-incast", "Every rank sends 4 KiB to rank 0, which receives all", start_incast);
+pub const P2P_INCAST: Kernel = kernel(
+    "p2p-incast",
+    "Every rank sends 4 KiB to rank 0, which receives all",
+    Traits { title: Some(|_, _| "Two-sided Incast"), incast: true, ..Traits::PLAIN },
+    start_incast,
+);
 /// GPCNeT's "Put Incast".
-pub const PUT_INCAST: Kernel =
-    kernel("put-incast", "Every rank puts 4 KiB into rank 0's memory and flushes", start_put);
+pub const PUT_INCAST: Kernel = kernel(
+    "put-incast",
+    "Every rank puts 4 KiB into rank 0's memory and flushes",
+    Traits { title: Some(|_, _| "Put Incast"), incast: true, ..Traits::PLAIN },
+    start_put,
+);
 /// GPCNeT's "Get Bcast": an incast of requests and a fan-out of data.
-pub const GET_BCAST: Kernel = kernel("get-bcast", "Every rank gets the same 4 KiB from rank 0's memory", start_get);
+pub const GET_BCAST: Kernel = kernel(
+    "get-bcast",
+    "Every rank gets the same 4 KiB from rank 0's memory",
+    Traits { title: Some(|_, _| "Get Bcast"), ..Traits::PLAIN },
+    start_get,
+);
 /// GPCNeT's "Two-sided Bcast".
-pub const P2P_BCAST: Kernel = kernel("p2p-bcast", "Rank 0 sends 4 KiB to every rank, one message each", start_bcast);
+pub const P2P_BCAST: Kernel = kernel(
+    "p2p-bcast",
+    "Rank 0 sends 4 KiB to every rank, one message each",
+    Traits { title: Some(|_, _| "Two-sided Bcast"), ..Traits::PLAIN },
+    start_bcast,
+);
 
 const TAG: Tag = 77;
 const ROOT: usize = 0;

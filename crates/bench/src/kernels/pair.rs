@@ -4,7 +4,7 @@
 //! other. The lower rank of a pair measures. What the time of a sample is, is the metric's convention, named here once: for
 //! ping-pong the **whole round trip** of one message each way; for streams the time **per message of one direction**.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Buffer, Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -24,6 +24,7 @@ pub const PINGPONG: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: |setup| start(setup, Way::Pingpong),
 };
 
@@ -37,6 +38,7 @@ pub const STREAM: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: |setup| start(setup, Way::Stream),
 };
 
@@ -50,6 +52,7 @@ pub const DUPLEX: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: |setup| start(setup, Way::Duplex),
 };
 

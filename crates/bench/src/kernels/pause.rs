@@ -1,8 +1,8 @@
 //! A rest: time passes and nothing is sent.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
-use record::{Metric, Verdict};
+use record::{Metric, Tells, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Time, Work};
 
 /// The kernel.
@@ -15,6 +15,7 @@ pub const PAUSE: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 1,
+    traits: Traits { tells: Tells::Nothing, ..Traits::PLAIN },
     start,
 };
 

@@ -4,7 +4,7 @@
 //! last one. The sample is the time from the first message to the answer.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -29,6 +29,7 @@ pub const PRTT: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start,
 };
 

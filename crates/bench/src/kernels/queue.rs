@@ -1,7 +1,7 @@
 //! Many messages between two ranks: what it costs to find the receive that a message belongs to.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -26,6 +26,7 @@ pub const QUEUE: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits::PLAIN,
     start: start_queue,
 };
 

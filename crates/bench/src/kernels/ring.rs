@@ -3,7 +3,7 @@
 //! The latency is half the time of a simultaneous exchange with two neighbours, as GPCNeT defines it; it is not a ping-pong.
 //! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
 
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -32,6 +32,7 @@ pub const LATENCY: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "RR Two-sided Lat"), ..Traits::PLAIN },
     start: |setup| start(setup, false),
 };
 
@@ -45,6 +46,10 @@ pub const BANDWIDTH: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits {
+        title: Some(|params, _| if params.word("order") == "natural" { "Nat Two-sided BW" } else { "RR Two-sided BW" }),
+        ..Traits::PLAIN
+    },
     start: |setup| start(setup, false),
 };
 
@@ -58,6 +63,7 @@ pub const BANDWIDTH_SYNC: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "RR Two-sided BW+Sync"), ..Traits::PLAIN },
     start: |setup| start(setup, true),
 };
 

@@ -1,7 +1,7 @@
 //! Rings with remote memory access: the neighbours need do nothing.
 
 use super::ring::{ORDER, neighbours};
-use crate::kernel::{Kernel, Pattern, Setup};
+use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp, unchecked};
 use comm::{Access, Comm, Refusal, Window};
 use record::{Metric, Payload, Verdict};
@@ -17,6 +17,7 @@ pub const GET_LATENCY: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "RR Get Lat"), ..Traits::PLAIN },
     start: start_get,
 };
 
@@ -34,6 +35,7 @@ pub const PUT_BANDWIDTH: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
+    traits: Traits { title: Some(|_, _| "RR Put BW"), ..Traits::PLAIN },
     start: start_put,
 };
 

@@ -4,7 +4,7 @@ use super::gpcnet::{CANARIES, CUT, PRECISION, ROUNDS};
 use super::loops::Limits;
 use super::roles::{SLOTS, Written, list, slots};
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -54,9 +54,11 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let canaries = list(params, "canaries")?;
     let mut phases = Vec::new();
     for n in 1..=params.count("repeat").max(1) {
-        phases
-            .extend(canaries.iter().map(|w| Phase { name: format!("ambient-{n:04}/{}", w.label), jobs: vec![job(w)] }));
-        phases.push(Phase { name: format!("rest-{n:04}"), jobs: vec![rest(params, layout.nodes)] });
+        let index = u32::try_from(n).unwrap_or(u32::MAX);
+        for w in &canaries {
+            phases.push(Phase::new(About::Series { test: w.label.clone(), index }, vec![job(w)]));
+        }
+        phases.push(Phase::new(About::Rest { index }, vec![rest(params, layout.nodes)]));
     }
     phases.pop();
     let plan = Plan::new("ambient", *seed, NodeOrder::Shuffled, *payload, phases);
@@ -66,16 +68,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
 
 /// One pause of all nodes.
 fn rest(params: &Params, nodes: u32) -> Job {
-    let stop = Stop {
-        warmup: 0,
-        steps: 1,
-        arrangements: 1,
-        blocks: 1,
-        min_blocks: 0,
-        time_s: None,
-        precision: None,
-        pulse: None,
-    };
     Job {
         name: "pause".into(),
         kernel: "pause".into(),
@@ -83,6 +75,6 @@ fn rest(params: &Params, nodes: u32) -> Job {
         role: Role::Measured,
         members: Members::Block { first_node: 0, nodes, first_slot: 0, slots: Some(1) },
         instances: Instances::Slot,
-        stop,
+        stop: Stop::ONCE,
     }
 }

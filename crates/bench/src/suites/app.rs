@@ -3,7 +3,7 @@
 use super::loops::Limits;
 use super::roles::{CONGESTORS, SHARE, SLOTS, background, ground, list};
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -43,16 +43,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let ground = ground(&Request { params: &all, ..request.clone() })?;
     let load = background(&list(params, "congestors")?, &[], &ground, &Limits::read(&all));
     let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
-    let stop = Stop {
-        warmup: 0,
-        steps: 1,
-        arrangements: 1,
-        blocks: params.count("repeat").max(1),
-        min_blocks: 0,
-        time_s: None,
-        precision: None,
-        pulse: None,
-    };
+    let stop = Stop { blocks: params.count("repeat").max(1), ..Stop::ONCE };
     // One rank of each of the command's nodes takes part, so that the command can be told which nodes are its own.
     let job = Job {
         name: "app".into(),
@@ -64,8 +55,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         stop,
     };
     let phases = vec![
-        Phase { name: "isolated/app".into(), jobs: vec![job.clone()] },
-        Phase { name: "loaded/app".into(), jobs: std::iter::once(job).chain(load).collect() },
+        Phase::new(About::Alone { test: "app".into() }, vec![job.clone()]),
+        Phase::new(About::Loaded { test: "app".into(), by: Load::All }, std::iter::once(job).chain(load).collect()),
     ];
     let plan = Plan::new("app", *seed, NodeOrder::Shuffled, *payload, phases);
     super::check(&plan, *layout)?;

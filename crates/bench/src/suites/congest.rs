@@ -3,7 +3,7 @@
 use super::loops::Limits;
 use super::roles::{CONGESTORS, SLOTS, background, ground, list};
 use super::{Request, Suite, SuiteError};
-use record::{NodeOrder, Phase, Plan, Pulse};
+use record::{About, NodeOrder, Phase, Plan, Pulse};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -53,7 +53,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);
         job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
     }
-    let phases = vec![Phase { name: "congest".into(), jobs }];
+    let phases = vec![Phase::new(About::Load, jobs)];
     let plan = Plan::new("congest", *seed, NodeOrder::Shuffled, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)

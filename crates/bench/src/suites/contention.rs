@@ -5,7 +5,7 @@
 //! all flows at once. A model reads the graph back from a phase: its jobs have the flows' names, its places their ends.
 
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
+use record::{About, FlowMeasure, Instances, Job, Members, NodeOrder, Phase, Plan, Purpose, RankAt, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite: one graph. `tailback contention` measures many, files and random ones.
@@ -82,40 +82,30 @@ impl Mode {
 }
 
 /// The phases of one graph.
-pub fn phases(name: &str, flows: &[Flow], mode: Mode) -> Vec<Phase> {
+pub fn phases((name, purpose): (&str, Purpose), flows: &[Flow], mode: Mode) -> Vec<Phase> {
+    let phase =
+        |flows: FlowMeasure, jobs: Vec<Job>| Phase::new(About::Graph { graph: name.into(), purpose, flows }, jobs);
     match mode {
         Mode::Times { repeats, lead_ps } => {
-            let stop = Stop {
-                warmup: 0,
-                steps: 1,
-                arrangements: 1,
-                blocks: 1,
-                min_blocks: 0,
-                time_s: None,
-                precision: None,
-                pulse: None,
-            };
             let start = |f: &Flow| {
                 let time = |name: &str, ps: u64| (name.to_string(), format!("{ps}ps"));
                 Params::from([time("start", f.start_ps), time("lead", lead_ps)])
             };
-            let phase = |i| Phase { name: format!("{name}#{i}"), jobs: jobs(flows, "flow", start, &stop) };
-            (0..repeats.max(1)).map(phase).collect()
+            let jobs = jobs(flows, "flow", start, &Stop::ONCE);
+            (0..repeats.max(1)).map(|repeat| phase(FlowMeasure::Times { repeat }, jobs.clone())).collect()
         }
         Mode::Rates { seconds, window } => {
             // A block is as long as the engine allows within the time: the agreement between blocks must not thin out the load.
             let stop = Stop {
                 warmup: 1,
                 steps: 1 << 16,
-                arrangements: 1,
                 blocks: u64::MAX,
                 min_blocks: 3,
                 time_s: Some(seconds),
-                precision: None,
-                pulse: None,
+                ..Stop::ONCE
             };
             let params = |_: &Flow| Params::from([("window".to_string(), window.to_string())]);
-            vec![Phase { name: format!("{name}#rate"), jobs: jobs(flows, "flow-rate", params, &stop) }]
+            vec![phase(FlowMeasure::Rates, jobs(flows, "flow-rate", params, &stop))]
         }
     }
 }
@@ -126,7 +116,7 @@ fn jobs(flows: &[Flow], kernel: &str, params: impl Fn(&Flow) -> Params, stop: &S
     let mut seat = |node: u32| {
         let slot = taken[node as usize];
         taken[node as usize] += 1;
-        Place { node, slot }
+        RankAt { node, slot }
     };
     let mut list = Vec::with_capacity(flows.len());
     for flow in flows {
@@ -188,7 +178,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         }
     };
     let alone = [Flow { name: "alone".into(), ..list[0].clone() }];
-    let all = [phases("alone", &alone, mode), phases("graph", &list, mode)].concat();
+    let all =
+        [phases(("alone", Purpose::Alone), &alone, mode), phases(("graph", Purpose::Score), &list, mode)].concat();
     let plan = plan_of(all, *seed, *payload);
     super::check(&plan, *layout)?;
     Ok(plan)
@@ -203,7 +194,7 @@ mod tests {
     fn a_graph_survives_its_phase_and_no_rank_serves_two_flows() {
         let flow = |name: &str, from, to, start_ps| Flow { name: name.into(), from, to, bytes: 4096, start_ps };
         let list = [flow("a", 0, 1, 0), flow("b", 0, 2, 2_500_000), flow("c", 2, 1, 0)];
-        let made = phases("g", &list, Mode::Times { repeats: 2, lead_ps: 7 });
+        let made = phases(("g", Purpose::Score), &list, Mode::Times { repeats: 2, lead_ps: 7 });
         assert_eq!((made.len(), made[1].name.as_str()), (2, "g#1"));
         let back = model::contention::recorded::graph(&made[0]).unwrap();
         let same = |(f, g): (&Flow, &model::contention::Flow)| {
@@ -212,7 +203,7 @@ mod tests {
         assert!(list.iter().zip(&back.flows).all(same) && (back.flows[1].start - 2.5e-6).abs() < 1e-15);
         assert_eq!(needs(&list), (3, 2));
         assert!(plan_of(made, 1, Payload::Lengths).check(3, 2).is_ok());
-        let steady = phases("g", &list, Mode::Rates { seconds: 1.0, window: 4 });
+        let steady = phases(("g", Purpose::Score), &list, Mode::Rates { seconds: 1.0, window: 4 });
         assert_eq!(model::contention::recorded::graph(&steady[0]).unwrap().flows[1].from, 0);
     }
 

@@ -3,7 +3,7 @@
 use super::loops::Limits;
 use super::roles::{CONGESTORS, PLACEMENT, SHARE, SLOTS, Written, background, ground, list};
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role};
+use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role};
 use spec::{Card, Kind, Param, ReadParams};
 
 /// The suite.
@@ -86,14 +86,14 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let limits = Limits::read(params);
     let ground = ground(request)?;
     let (canaries, congestors) = (list(params, "canaries")?, list(params, "congestors")?);
-    let mut sets: Vec<(String, Vec<Job>)> = Vec::new();
+    let mut sets: Vec<(Load, Vec<Job>)> = Vec::new();
     if params.word("sets") != "each" {
-        sets.push(("loaded".into(), background(&congestors, &canaries, &ground, &limits)));
+        sets.push((Load::All, background(&congestors, &canaries, &ground, &limits)));
     }
     if params.word("sets") != "all" {
         let alone = |w: &Written| {
             let jobs = background(std::slice::from_ref(w), &canaries, &ground, &limits);
-            (format!("loaded-by-{}", w.label), jobs)
+            (Load::Only(w.label.clone()), jobs)
         };
         sets.extend(congestors.iter().map(alone));
     }
@@ -106,11 +106,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         instances: Instances::Slot,
         stop: limits.canary(&w.kernel, ground.canary_nodes),
     };
-    let phase = |kind: &str, w: &Written, load: &[Job]| Phase {
-        name: format!("{kind}/{}", w.label),
-        jobs: std::iter::once(canary(w)).chain(load.iter().cloned()).collect(),
-    };
-    let mut phases: Vec<Phase> = canaries.iter().map(|w| phase("isolated", w, &[])).collect();
+    let mut phases = Vec::new();
+    for w in &canaries {
+        phases.push(Phase::new(About::Alone { test: w.label.clone() }, vec![canary(w)]));
+    }
     if params.word("baselines") == "yes" {
         for mut job in background(&congestors, &[], &ground, &limits) {
             let nodes = match job.members {
@@ -118,11 +117,14 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
                 Members::Places(_) => ground.canary_nodes,
             };
             (job.role, job.stop) = (Role::Measured, limits.canary(&job.kernel, nodes));
-            phases.push(Phase { name: format!("congestor/{}", job.name), jobs: vec![job] });
+            phases.push(Phase::new(About::Baseline { congestor: job.name.clone() }, vec![job]));
         }
     }
-    for (kind, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
-        phases.extend(canaries.iter().map(|w| phase(kind, w, load)));
+    for (by, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
+        for w in &canaries {
+            let jobs = std::iter::once(canary(w)).chain(load.iter().cloned()).collect();
+            phases.push(Phase::new(About::Loaded { test: w.label.clone(), by: by.clone() }, jobs));
+        }
     }
     let mut plan = Plan::new("gpcnet", *seed, NodeOrder::Shuffled, *payload, phases);
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());

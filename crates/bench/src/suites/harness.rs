@@ -1,7 +1,7 @@
 //! The harness measured with itself: what a step costs when it does nothing.
 
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -23,12 +23,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let stop = Stop {
         warmup: 100,
         steps: params.count("steps").min(u64::from(u32::MAX)) as u32,
-        arrangements: 1,
         blocks: params.count("rounds"),
-        min_blocks: 0,
-        time_s: None,
-        precision: None,
-        pulse: None,
+        ..Stop::ONCE
     };
     let job = Job {
         name: "null".into(),
@@ -39,7 +35,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         instances: Instances::Slot,
         stop,
     };
-    let phases = vec![Phase { name: "isolated/null".into(), jobs: vec![job] }];
+    let phases = vec![Phase::new(About::Alone { test: "null".into() }, vec![job])];
     let plan = Plan::new("harness", *seed, NodeOrder::Natural, *payload, phases);
     super::check(&plan, *layout)?;
     Ok(plan)

@@ -9,7 +9,7 @@ mod sizes;
 use super::{Request, Suite, SuiteError};
 use comm::{Comm, Reduce, agree};
 use input::Input;
-use record::{Instances, Job, Layout, Members, NodeOrder, Phase, Place, Plan, Role, Stop};
+use record::{About, Instances, Job, Layout, Members, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
 use spec::card::parse_share;
 use spec::near::unknown;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Work, about_bytes, parse_bytes};
@@ -269,7 +269,7 @@ impl Input {
 
 /// One test in one mode.
 struct Case {
-    mode: &'static str,
+    mode: TestMode,
     test: &'static str,
     kernel: &'static str,
     params: Vec<Params>,
@@ -305,13 +305,13 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
             ("algorithm", given.word("algorithm").into()),
         ]);
         [
-            case("mpi", test, "random-access-mpi", vec![all]),
-            case("star", test, "random-access", vec![own.clone()]),
-            case("single", test, "random-access", vec![own]),
+            case(TestMode::Mpi, test, "random-access-mpi", vec![all]),
+            case(TestMode::Star, test, "random-access", vec![own.clone()]),
+            case(TestMode::Single, test, "random-access", vec![own]),
         ]
     };
     let both = |test, kernel, own: Params| {
-        [case("star", test, kernel, vec![own.clone()]), case("single", test, kernel, vec![own])]
+        [case(TestMode::Star, test, kernel, vec![own.clone()]), case(TestMode::Single, test, kernel, vec![own])]
     };
     let dgemm = params([
         ("n", sizes::dgemm(bytes).to_string()),
@@ -338,14 +338,14 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
     all.extend(three("random-access-lcg", "lcg"));
     all.push(Case {
         blocks: PERMUTATIONS * repetitions,
-        ..case("mpi", "ptrans", "ptrans", with(input.ptrans(), &[("threads", &threads)]))
+        ..case(TestMode::Mpi, "ptrans", "ptrans", with(input.ptrans(), &[("threads", &threads)]))
     });
     all.extend(both("dgemm", "dgemm", dgemm));
     all.extend(both("stream", "stream", stream).map(|c| Case { steps: ROUNDS, ..c }));
-    all.push(Case { ranks: Some(fft_ranks), ..case("mpi", "fft", "fft-mpi", vec![fft(fft_n)]) });
+    all.push(Case { ranks: Some(fft_ranks), ..case(TestMode::Mpi, "fft", "fft-mpi", vec![fft(fft_n)]) });
     all.extend(both("fft", "fft", fft(sizes::fft(bytes))));
-    all.extend(network().map(|(test, kernel, params)| case("mpi", test, kernel, vec![params])));
-    all.push(case("mpi", "hpl", "hpl", hpl));
+    all.extend(network().map(|(test, kernel, params)| case(TestMode::Mpi, test, kernel, vec![params])));
+    all.push(case(TestMode::Mpi, "hpl", "hpl", hpl));
     all
 }
 
@@ -369,10 +369,10 @@ fn network() -> [(&'static str, &'static str, Params); 4] {
 
 /// Which cases the user asked for.
 fn wanted(cases: Vec<Case>, only: &[String]) -> Result<Vec<Case>, SuiteError> {
-    let names = |c: &Case| [c.test.to_string(), c.mode.to_string(), format!("{}/{}", c.mode, c.test)];
+    let names = |c: &Case| [c.test.to_string(), c.mode.word().to_string(), format!("{}/{}", c.mode.word(), c.test)];
     for word in only {
         if !cases.iter().any(|c| names(c).contains(word) || (word == "latency" && is_network(c))) {
-            let mut known: Vec<&str> = cases.iter().flat_map(|c| [c.test, c.mode]).chain(["latency"]).collect();
+            let mut known: Vec<&str> = cases.iter().flat_map(|c| [c.test, c.mode.word()]).chain(["latency"]).collect();
             known.sort_unstable();
             known.dedup();
             return Err(refuse(unknown("test", word, known)));
@@ -387,14 +387,14 @@ fn is_network(case: &Case) -> bool {
 }
 
 /// The places of the first ranks, node by node.
-fn first(ranks: usize, layout: Layout) -> Vec<Place> {
+fn first(ranks: usize, layout: Layout) -> Vec<RankAt> {
     let slots = layout.min_ranks_per_node.max(1);
-    let all = (0..layout.nodes).flat_map(|node| (0..slots).map(move |slot| Place { node, slot }));
+    let all = (0..layout.nodes).flat_map(|node| (0..slots).map(move |slot| RankAt { node, slot }));
     all.take(ranks).collect()
 }
 
 /// A random rank, never the first if there are others.
-fn single(layout: Layout, seed: u64) -> Place {
+fn single(layout: Layout, seed: u64) -> RankAt {
     let places = first(layout.ranks as usize, layout);
     let mut rng = Rng::new(seed, "hpcc single", 0);
     places[if places.len() > 1 { 1 + rng.below(places.len() as u64 - 1) as usize } else { 0 }]
@@ -407,9 +407,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let mut phases = Vec::new();
     for case in wanted(cases(request, &input), &params.names("only"))? {
         let (members, instances) = match (case.mode, case.ranks) {
-            ("single", _) => (Members::Places(vec![single(*layout, *seed)]), Instances::Rank),
+            (TestMode::Single, _) => (Members::Places(vec![single(*layout, *seed)]), Instances::Rank),
             // STREAM's star has a barrier around each kernel, so its ranks are together.
-            ("star", _) if case.test != "stream" => (everyone.clone(), Instances::Rank),
+            (TestMode::Star, _) if case.test != "stream" => (everyone.clone(), Instances::Rank),
             (_, Some(ranks)) if ranks < layout.ranks as usize => {
                 (Members::Places(first(ranks, *layout)), Instances::Job)
             }
@@ -417,20 +417,12 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         };
         let several = case.params.len() > 1;
         for (index, params) in case.params.into_iter().enumerate() {
-            let base = format!("{}/{}", case.mode, case.test);
-            let name = if several { format!("{base}/{}", index + 1) } else { base };
-            let stop = Stop {
-                warmup: 0,
-                steps: case.steps,
-                arrangements: case.blocks.min(u64::from(u32::MAX)) as u32,
-                blocks: case.blocks,
-                min_blocks: 0,
-                time_s: None,
-                precision: None,
-                pulse: None,
-            };
+            let variant = several.then_some(index as u32 + 1);
+            let about = About::Test { mode: Some(case.mode), test: case.test.into(), variant };
+            let arrangements = case.blocks.min(u64::from(u32::MAX)) as u32;
+            let stop = Stop { steps: case.steps, arrangements, blocks: case.blocks, ..Stop::ONCE };
             let job = Job {
-                name: name.clone(),
+                name: about.to_string(),
                 kernel: case.kernel.into(),
                 params,
                 role: Role::Measured,
@@ -438,7 +430,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
                 instances,
                 stop,
             };
-            phases.push(Phase { name, jobs: vec![job] });
+            phases.push(Phase::new(about, vec![job]));
         }
     }
     let mut plan = Plan::new("hpcc", *seed, NodeOrder::Natural, *payload, phases);

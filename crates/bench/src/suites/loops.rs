@@ -50,7 +50,7 @@ impl Limits {
             min_blocks: 1,
             time_s: Some(self.time_s),
             precision: self.precision,
-            pulse: None,
+            ..Stop::ONCE
         }
     }
 
@@ -61,16 +61,7 @@ impl Limits {
             "allreduce" if size > 1 << 20 && nodes > 32 => (512.0 / (1.0 + (f64::from(nodes) / 32.0).ln())) as u32,
             _ => scaled(CONGESTOR_STEPS, nodes),
         };
-        Stop {
-            warmup: 1,
-            steps: (steps / self.cut).max(1),
-            arrangements: 1,
-            blocks: u64::MAX,
-            min_blocks: 0,
-            time_s: None,
-            precision: None,
-            pulse: None,
-        }
+        Stop { warmup: 1, steps: (steps / self.cut).max(1), blocks: u64::MAX, ..Stop::ONCE }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::layout::Seat;
 use class::Class;
 pub use class::Whereabouts;
 use comm::Comm;
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Members, NodeOrder, PairPattern, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, parse_bytes};
 
 /// The suite.
@@ -82,13 +82,19 @@ pub const MAXRATE: Suite = Suite {
     plan,
 };
 
-/// Mode on the command line, kernel in the plan.
-pub const MODES: [(&str, &str); 3] =
-    [("pingpong", "pair-pingpong"), ("stream", "pair-stream"), ("duplex", "pair-duplex")];
+/// A mode of the command line: its word, its kernel and what its points are about.
+type Mode = (&'static str, &'static str, PairPattern);
+const MODES: [Mode; 3] = [
+    ("pingpong", "pair-pingpong", PairPattern::Pingpong),
+    ("stream", "pair-stream", PairPattern::Stream),
+    ("duplex", "pair-duplex", PairPattern::Duplex),
+];
 /// netgauge's number of messages of a parametrised round trip.
 const PRTT_MESSAGES: u64 = 10;
 /// LogGP's line needs a few sizes, not all.
 const PRTT_SIZES: usize = 12;
+/// Bytes of a message of the message-count sweep: the default of its kernel.
+const QUEUE_BYTES: u64 = 8;
 /// The batches of a record keep so many blocks apart.
 const MOST_TRIALS: u64 = record::batches::MOST as u64;
 
@@ -169,9 +175,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             "all" => (1..=u64::from(most)).collect(),
             text => ranges("pairs", text, most.into())?,
         };
-        for &(mode, kernel) in &modes {
+        for &mode in &modes {
             for &pairs in &counts {
-                phases.extend(sizes.iter().map(|&n| point(params, &class, (mode, kernel), n, pairs as u32)));
+                phases.extend(sizes.iter().map(|&n| point(params, &class, mode, n, pairs as u32)));
             }
         }
         phases.extend(extras(params, &class, &sizes)?);
@@ -191,50 +197,41 @@ fn job(name: &str, kernel: &str, params: Params, members: Members, stop: Stop) -
 }
 
 /// One size and number of pairs.
-fn point(params: &Params, class: &Class, (mode, kernel): (&str, &str), n: u64, pairs: u32) -> Phase {
-    let window = if mode == "pingpong" { 1 } else { params.count("window").max(1) };
+fn point(params: &Params, class: &Class, (mode, kernel, pattern): Mode, n: u64, pairs: u32) -> Phase {
+    let window = if pattern == PairPattern::Pingpong { 1 } else { params.count("window").max(1) };
     let messages = params.count("loops").min(params.size("volume") as u64 / n).max(1);
     let steps = messages.div_ceil(window).clamp(1, u64::from(u32::MAX)) as u32;
     let trials = params.count("trials");
     let stop = Stop {
         warmup: (steps / 10).max(1),
         steps,
-        arrangements: 1,
         blocks: trials,
         min_blocks: trials.min(3),
         time_s: Some(params.time("time").secs()).filter(|t| *t > 0.0),
-        precision: None,
-        pulse: None,
+        ..Stop::ONCE
     };
     let mut own = given(&[("size", n.to_string())]);
-    if mode != "pingpong" {
+    if pattern != PairPattern::Pingpong {
         own.insert("window".into(), window.to_string());
     }
-    let name = format!("{}/{mode}/n={n}/k={pairs}", class.name);
-    Phase { name, jobs: vec![job(mode, kernel, own, class.members(pairs), stop)] }
+    let about = About::Point { class: class.name.clone(), pattern, bytes: n, pairs };
+    Phase::new(about, vec![job(mode, kernel, own, class.members(pairs), stop)])
 }
 
 /// The delayed receiver, the parametrised round trips and the message-count sweep, with one pair.
 fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, SuiteError> {
-    let stop = |warmup: u32, blocks: u64| Stop {
-        warmup,
-        steps: 1,
-        arrangements: 1,
-        blocks,
-        min_blocks: 0,
-        time_s: None,
-        precision: None,
-        pulse: None,
-    };
+    let stop = |warmup: u32, blocks: u64| Stop { warmup, blocks, ..Stop::ONCE };
     let mut phases = Vec::new();
-    let mut phase =
-        |name: String, job: Job| phases.push(Phase { name: format!("{}/{name}", class.name), jobs: vec![job] });
+    let mut phase = |pattern: PairPattern, bytes: u64, job: Job| {
+        let about = About::Point { class: class.name.clone(), pattern, bytes, pairs: 1 };
+        phases.push(Phase::new(about, vec![job]));
+    };
     let trials = params.count("trials");
     if params.word("probe") == "yes" {
         let (first, most) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
         let range = [("first", first.to_string()), ("most", most.to_string())];
         let own = given(&[range[0].clone(), range[1].clone(), ("delay", params.word("delay").into())]);
-        phase("probe".into(), job("probe", "eager-limit", own, class.members(1), stop(0, 1)));
+        phase(PairPattern::EagerLimit, most, job("probe", "eager-limit", own, class.members(1), stop(0, 1)));
     }
     if params.word("loggp") == "yes" {
         for &n in sizes.iter().step_by(sizes.len().div_ceil(PRTT_SIZES).max(1)) {
@@ -243,14 +240,16 @@ fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, S
             {
                 let own =
                     given(&[("size", n.to_string()), ("messages", messages.to_string()), ("pause", pause.into())]);
-                phase(format!("loggp/n={n}/{name}"), job(name, "pair-prtt", own, class.members(1), stop(2, trials)));
+                let pattern = PairPattern::RoundTrip { messages: messages as u32, spaced: pause == "trip" };
+                phase(pattern, n, job(name, "pair-prtt", own, class.members(1), stop(2, trials)));
             }
         }
     }
     for m in ranges("messages", params.word("messages"), 30_000)? {
         for order in ["same", "reverse"] {
             let own = given(&[("messages", m.to_string()), ("order", order.into())]);
-            phase(format!("queue/m={m}/{order}"), job("queue", "pair-queue", own, class.members(1), stop(0, trials)));
+            let pattern = PairPattern::Queue { messages: m as u32, reverse: order == "reverse" };
+            phase(pattern, QUEUE_BYTES, job("queue", "pair-queue", own, class.members(1), stop(0, trials)));
         }
     }
     Ok(phases)

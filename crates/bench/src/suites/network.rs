@@ -4,7 +4,7 @@ use super::gpcnet::{CUT, PRECISION, ROUNDS, TIME};
 use super::loops::Limits;
 use super::roles::{self, SLOTS};
 use super::{Request, Suite, SuiteError};
-use record::{Instances, Job, Members, NodeOrder, Phase, Plan, Role};
+use record::{About, Instances, Job, Members, NodeOrder, Phase, Plan, Role};
 use spec::{Card, Params};
 
 /// The suite.
@@ -47,7 +47,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             instances: Instances::Slot,
             stop: limits.canary(kernel, layout.nodes),
         };
-        Phase { name: format!("isolated/{name}"), jobs: vec![job] }
+        Phase::new(About::Alone { test: name.into() }, vec![job])
     };
     let phases = TESTS.into_iter().map(phase).collect();
     let plan = Plan::new("network", *seed, NodeOrder::Natural, *payload, phases);

@@ -8,7 +8,6 @@ use crate::machine::{Machine, Voice};
 use crate::progress::Watch;
 use crate::whereabouts::Ground;
 use crate::{output, signals};
-use anyhow::Context;
 use bench::suites::{self, Request};
 use bench::{Facts, Suite};
 use clap::ArgMatches;
@@ -273,8 +272,7 @@ const SIMULATED: [(&str, &str); 6] =
 fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
     let names = bench::SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");
     let path = path.ok_or_else(|| Fail::usage(format!("say what to run: a suite ({names}) or --plan FILE")))?;
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the plan {}", path.display()))?;
-    serde_json::from_str(&text).map_err(|e| Fail::usage(format!("{} is not a plan: {e}", path.display())))
+    record::read_plan(path).map_err(Fail::usage)
 }
 
 /// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission.

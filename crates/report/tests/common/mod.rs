@@ -37,6 +37,13 @@ pub fn job(name: &str, metric: Metric, role: Role, typical: f64, factor: f64, se
         role,
         ranks: 8,
         metric,
+        title: title(name).into(),
+        tells: if ["ping-pong", "ring"].iter().any(|test| name.starts_with(test)) {
+            Tells::Results
+        } else {
+            Tells::Samples
+        },
+        incast: name.ends_with("-incast"),
         skipped: None,
         ended: Ended::Count,
         elapsed_s: 0.5,
@@ -50,6 +57,34 @@ pub fn job(name: &str, metric: Metric, role: Role, typical: f64, factor: f64, se
     }
 }
 
+/// GPCNeT's names of the kernels above.
+fn title(kernel: &str) -> &str {
+    match kernel {
+        "p2p-lat" => "RR Two-sided Lat",
+        "p2p-bw-sync" => "RR Two-sided BW+Sync",
+        "allreduce" => "Multiple Allreduce",
+        "a2a" => "Alltoall",
+        "put-incast" => "Put Incast",
+        other => other,
+    }
+}
+
+/// What the phases of the made-up runs are about, by the labels that they are written with here.
+pub fn about(label: &str) -> About {
+    let (first, test) = label.split_once('/').unwrap_or(("", label));
+    let test = test.to_string();
+    let mode = TestMode::ALL.into_iter().find(|m| m.word() == first);
+    match first {
+        "isolated" => About::Alone { test },
+        "loaded" => About::Loaded { test, by: Load::All },
+        "congestor" => About::Baseline { congestor: test },
+        _ => match first.strip_prefix("loaded-by-") {
+            Some(congestor) => About::Loaded { test, by: Load::Only(congestor.into()) },
+            None => About::Test { mode, test, variant: None },
+        },
+    }
+}
+
 fn phase(name: &str, jobs: Vec<JobRecord>) -> PhaseRecord {
     let counters = jobs
         .iter()
@@ -60,7 +95,7 @@ fn phase(name: &str, jobs: Vec<JobRecord>) -> PhaseRecord {
             per_node: (0..8).map(|n| n * n * 1000 * (i as u64 + 1)).collect(),
         })
         .collect();
-    PhaseRecord { name: name.into(), elapsed_s: 1.0, jobs, counters }
+    PhaseRecord { name: name.into(), about: about(name), elapsed_s: 1.0, jobs, counters }
 }
 
 /// GPCNeT with every set of phases; loads are `severity` times as harmful as usual.
@@ -142,10 +177,9 @@ fn network() -> NetworkRecord {
 fn incast() -> Phase {
     let members = Members::Block { first_node: 2, nodes: 3, first_slot: 0, slots: None };
     let (name, kernel) = ("put-incast".to_string(), "put-incast".to_string());
-    let stop = serde_json::from_str(r#"{"warmup": 0, "steps": 1, "arrangements": 1, "blocks": 1}"#).unwrap();
     let role = Role::Background;
-    let job = Job { name, kernel, params: Params::new(), role, members, instances: Instances::Slot, stop };
-    Phase { name: "loaded/p2p-lat".into(), jobs: vec![job] }
+    let job = Job { name, kernel, params: Params::new(), role, members, instances: Instances::Slot, stop: Stop::ONCE };
+    Phase::new(about("loaded/p2p-lat"), vec![job])
 }
 
 /// HPC Challenge with one case of each test: phase, metric, typical value, named numbers.
@@ -205,7 +239,7 @@ pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
             ];
             job.params = given.map(|(name, value)| (name.to_string(), value.to_string())).into();
         }
-        PhaseRecord { name: name.to_string(), elapsed_s: 1.0, jobs: vec![job], counters: vec![] }
+        PhaseRecord { name: name.to_string(), about: about(name), elapsed_s: 1.0, jobs: vec![job], counters: vec![] }
     };
     let mut record = gpcnet(1.0, seed);
     record.command = ["tailback", "run", "hpcc"].map(String::from).into();

@@ -2,7 +2,7 @@
 
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
 use local::blas::{Trans, peak};
 use local::{Buffer, Mat, MatMut};
@@ -24,6 +24,7 @@ pub const DGEMM: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 

@@ -13,7 +13,7 @@
 
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
 use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree};
 use local::bcnrand::Stream;
 use local::fft::{Batch, Complex, Direction, Plan, Roots, is_smooth, largest_smooth};
@@ -36,6 +36,7 @@ pub const LOCAL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 
@@ -49,6 +50,7 @@ pub const GLOBAL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 

@@ -4,10 +4,10 @@
 //! measurement counts; of all pairs the smallest, the largest and the mean.
 
 use super::pairs::{SHORTEST, clients, longer, servers, stride};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
 use crate::payload::unchecked;
 use comm::{Buffer, Comm, Data, Op, Reduce, Refusal, Tag, Vector, agree};
-use record::{Metric, Payload, Verdict};
+use record::{Metric, Payload, Tells, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// HPCC's ping-pong.
@@ -25,6 +25,7 @@ pub const PING_PONG: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
+    traits: Traits { tells: Tells::Results, ..Traits::PLAIN },
     start,
 };
 

@@ -10,7 +10,7 @@ use super::grid::{Cyclic, Shape};
 use super::hpl::{MAPPING, P, Q};
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use local::lcg::Source;
 use local::transpose::transpose_add;
@@ -37,6 +37,7 @@ pub const PTRANS: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 

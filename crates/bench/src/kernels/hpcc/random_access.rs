@@ -3,7 +3,7 @@
 use super::library::pool;
 use super::route::{Run, Split, Stream};
 use super::{THREADS, array, modelled, not_computed};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, agree};
 use local::random_access::{Generator, Method, Table, UPDATES_PER_WORD};
 use local::{Buffer, Pool};
@@ -40,6 +40,7 @@ pub const LOCAL: Kernel = Kernel {
     },
     metric: Metric::Updates,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start: start_local,
 };
 
@@ -68,6 +69,7 @@ pub const GLOBAL: Kernel = Kernel {
     },
     metric: Metric::Updates,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start: start_global,
 };
 

@@ -4,10 +4,10 @@
 //! four operations at the same time. A rank keeps the shorter time, the slowest rank counts, and of all measurements the best.
 
 use super::pairs::{SHORTEST, longer};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
-use record::{Metric, Verdict};
+use record::{Metric, Tells, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Rng, Work};
 
 /// HPCC's natural and randomly ordered rings.
@@ -25,6 +25,7 @@ pub const RINGS: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
+    traits: Traits { tells: Tells::Results, ..Traits::PLAIN },
     start,
 };
 

@@ -5,7 +5,7 @@
 
 use super::library::pool;
 use super::{THREADS, bounded, modelled, not_computed};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, Vector};
 use local::Pool;
 use local::stream::{Arrays, Kernel as Loop, Stores};
@@ -32,6 +32,7 @@ pub const STREAM: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 

@@ -7,7 +7,7 @@
 use super::super::SuiteError;
 use crate::layout::Seat;
 use comm::{Comm, Reduce, Vector, agree};
-use record::{Layout, Members, Place};
+use record::{Layout, Members, RankAt};
 
 /// What one rank knows of where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -99,7 +99,7 @@ impl Class {
                 [(*node, s), (*node, t)]
             }
         };
-        Members::Places((0..pairs).flat_map(pair).map(|(node, slot)| Place { node, slot }).collect())
+        Members::Places((0..pairs).flat_map(pair).map(|(node, slot)| RankAt { node, slot }).collect())
     }
 }
 

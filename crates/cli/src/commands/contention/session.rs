@@ -202,7 +202,7 @@ impl Session<'_> {
     pub fn measure_all(&mut self, graphs: &[Named], mode: Times) -> Result<Option<Vec<Vec<Vec<f64>>>>, String> {
         let mut phases = Vec::new();
         for n in graphs {
-            phases.extend(suite::phases(&n.name, &flows(&n.graph, mode)?, mode));
+            phases.extend(suite::phases((&n.name, purpose(&n.name)), &flows(&n.graph, mode)?, mode));
         }
         let Some(done) = self.phases(phases)? else { return Ok(None) };
         self.warn(done.iter().find_map(apart));
@@ -311,6 +311,15 @@ fn flows(graph: &Graph, mode: Times) -> Result<Vec<Flow>, String> {
         Ok(Flow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
     };
     graph.flows.iter().map(one).collect()
+}
+
+fn purpose(graph: &str) -> record::Purpose {
+    match graph {
+        g if g.starts_with("alone") => record::Purpose::Alone,
+        g if g.starts_with("learn-") => record::Purpose::Learn,
+        g if g.starts_with("calibrate-") => record::Purpose::Calibrate,
+        _ => record::Purpose::Score,
+    }
 }
 
 /// Says if the flows of a steady phase did not run together.

@@ -22,7 +22,7 @@ pub use swap::Swap;
 use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Progress, Setup};
+use crate::kernel::{Kernel, Outcome, Pattern, Progress, Setup, Traits};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
@@ -89,6 +89,7 @@ pub const HPL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
+    traits: Traits::PLAIN,
     start,
 };
 
