@@ -103,8 +103,7 @@ fn run() -> Command {
 fn suite_command(suite: &'static bench::Suite, name: &'static str) -> Command {
     let card = &suite.card;
     let parameters = card.params.iter().map(|p| {
-        let default = if p.default.is_empty() { String::new() } else { format!(" [default: {}]", p.default) };
-        let help = format!("{}{default}", p.about);
+        let help = format!("{}{}", p.about, p.defaults());
         Arg::new(p.name).long(p.name).value_name("VALUE").help(help).help_heading("Parameters of the suite")
     });
     let after = format!("Described in: {}", card.source);

@@ -33,17 +33,17 @@ const MACHINE: Card = Card {
     about: "the system as a whole",
     source: "",
     params: &[
-        Param { name: "nodes", about: "number of nodes", kind: Kind::Count, default: "32" },
-        Param { name: "ranks_per_node", about: "ranks on each node", kind: Kind::Count, default: "2" },
-        Param { name: "seed", about: "seed of random routing and marking", kind: Kind::Count, default: "1" },
-        Param { name: "threads", about: "threads that simulate, 0 = one per core", kind: Kind::Count, default: "0" },
-        Param { name: "stack", about: "stack of a rank (address space)", kind: Kind::Size, default: "256KiB" },
-        Param {
-            name: "event_queue",
-            about: "how events are kept; the result is the same",
-            kind: Kind::Choice(&["calendar", "heap"]),
-            default: "calendar",
-        },
+        Param::new("nodes", Kind::Count, "32", "number of nodes"),
+        Param::new("ranks_per_node", Kind::Count, "2", "ranks on each node"),
+        Param::new("seed", Kind::Count, "1", "seed of random routing and marking"),
+        Param::new("threads", Kind::Count, "0", "threads that simulate, 0 = one per core"),
+        Param::new("stack", Kind::Size, "256KiB", "stack of a rank (address space)"),
+        Param::new(
+            "event_queue",
+            Kind::Choice(&["calendar", "heap"]),
+            "calendar",
+            "how events are kept; the result is the same",
+        ),
     ],
 };
 
@@ -52,19 +52,14 @@ const HOST: Card = Card {
     about: "what a rank's processor costs",
     source: "",
     params: &[
-        Param { name: "send_overhead", about: "time of a rank to start a send", kind: Kind::Time, default: "200ns" },
-        Param { name: "recv_overhead", about: "time of a rank to end a receive", kind: Kind::Time, default: "200ns" },
-        Param { name: "test_cost", about: "time of a look at a pending operation", kind: Kind::Time, default: "50ns" },
-        Param {
-            name: "flops",
-            about: "floating-point operations per second of a rank",
-            kind: Kind::Real,
-            default: "4e9",
-        },
-        Param { name: "memory_rate", about: "memory rate of a rank", kind: Kind::Rate, default: "8GB/s" },
-        Param { name: "updates", about: "random updates per second of a rank", kind: Kind::Real, default: "2e7" },
-        Param { name: "local_latency", about: "between ranks of one node", kind: Kind::Time, default: "300ns" },
-        Param { name: "local_rate", about: "copy rate between ranks of one node", kind: Kind::Rate, default: "8GB/s" },
+        Param::new("send_overhead", Kind::Time, "200ns", "time of a rank to start a send"),
+        Param::new("recv_overhead", Kind::Time, "200ns", "time of a rank to end a receive"),
+        Param::new("test_cost", Kind::Time, "50ns", "time of a look at a pending operation"),
+        Param::new("flops", Kind::Real, "4e9", "floating-point operations per second of a rank"),
+        Param::new("memory_rate", Kind::Rate, "8GB/s", "memory rate of a rank"),
+        Param::new("updates", Kind::Real, "2e7", "random updates per second of a rank"),
+        Param::new("local_latency", Kind::Time, "300ns", "between ranks of one node"),
+        Param::new("local_rate", Kind::Rate, "8GB/s", "copy rate between ranks of one node"),
     ],
 };
 
@@ -73,30 +68,15 @@ const NIC: Card = Card {
     about: "what stands between a node and its switch",
     source: "",
     params: &[
-        Param { name: "per_node", about: "NICs of a node; ranks share them in turn", kind: Kind::Count, default: "1" },
-        Param { name: "rate", about: "rate of injection", kind: Kind::Rate, default: "12.5GB/s" },
-        Param {
-            name: "eject_rate",
-            about: "rate of ejection; as `rate` unless given",
-            kind: Kind::Rate,
-            default: "12.5GB/s",
-        },
-        Param { name: "latency", about: "time of flight between NIC and switch", kind: Kind::Time, default: "50ns" },
-        Param {
-            name: "message_rate",
-            about: "messages per second that a NIC can start",
-            kind: Kind::Real,
-            default: "1e8",
-        },
-        Param {
-            name: "packet_overhead",
-            about: "time of a NIC per packet, each way",
-            kind: Kind::Time,
-            default: "2ns",
-        },
-        Param { name: "mtu", about: "payload of a packet", kind: Kind::Size, default: "4096" },
-        Param { name: "header", about: "bytes of header and trailer per packet", kind: Kind::Size, default: "40" },
-        Param { name: "outstanding", about: "puts and gets of a NIC under way", kind: Kind::Count, default: "64" },
+        Param::new("per_node", Kind::Count, "1", "NICs of a node; ranks share them in turn"),
+        Param::new("rate", Kind::Rate, "12.5GB/s", "rate of injection"),
+        Param::new("eject_rate", Kind::Rate, "12.5GB/s", "rate of ejection; as `rate` unless given"),
+        Param::new("latency", Kind::Time, "50ns", "time of flight between NIC and switch"),
+        Param::new("message_rate", Kind::Real, "1e8", "messages per second that a NIC can start"),
+        Param::new("packet_overhead", Kind::Time, "2ns", "time of a NIC per packet, each way"),
+        Param::new("mtu", Kind::Size, "4096", "payload of a packet"),
+        Param::new("header", Kind::Size, "40", "bytes of header and trailer per packet"),
+        Param::new("outstanding", Kind::Count, "64", "puts and gets of a NIC under way"),
     ],
 };
 
@@ -105,36 +85,21 @@ const SWITCH: Card = Card {
     about: "every switch of the network",
     source: "",
     params: &[
-        Param {
-            name: "latency",
-            about: "from a packet's head at the input to the output",
-            kind: Kind::Time,
-            default: "100ns",
-        },
-        Param {
-            name: "buffer",
-            about: "input buffer of a port and virtual channel",
-            kind: Kind::Size,
-            default: "64KiB",
-        },
-        Param {
-            name: "global_buffer",
-            about: "the same behind a global cable; as `buffer` unless given",
-            kind: Kind::Size,
-            default: "64KiB",
-        },
-        Param {
-            name: "queueing",
-            about: "one queue per input, or one per input and output",
-            kind: Kind::Choice(&["voq", "fifo"]),
-            default: "voq",
-        },
-        Param {
-            name: "full",
-            about: "packets wait for room (credits), or are dropped at outputs of `buffer` bytes",
-            kind: Kind::Choice(&["wait", "drop"]),
-            default: "wait",
-        },
+        Param::new("latency", Kind::Time, "100ns", "from a packet's head at the input to the output"),
+        Param::new("buffer", Kind::Size, "64KiB", "input buffer of a port and virtual channel"),
+        Param::new("global_buffer", Kind::Size, "64KiB", "the same behind a global cable; as `buffer` unless given"),
+        Param::new(
+            "queueing",
+            Kind::Choice(&["voq", "fifo"]),
+            "voq",
+            "one queue per input, or one per input and output",
+        ),
+        Param::new(
+            "full",
+            Kind::Choice(&["wait", "drop"]),
+            "wait",
+            "packets wait for room (credits), or are dropped at outputs of `buffer` bytes",
+        ),
     ],
 };
 
@@ -143,14 +108,9 @@ const PROTOCOL: Card = Card {
     about: "how messages become packets",
     source: "",
     params: &[
-        Param { name: "eager", about: "longest message sent without asking", kind: Kind::Size, default: "8KiB" },
-        Param {
-            name: "small",
-            about: "messages up to this long travel in a class of their own, 0 = none",
-            kind: Kind::Size,
-            default: "0",
-        },
-        Param { name: "resend", about: "until a lost packet is sent again", kind: Kind::Time, default: "100us" },
+        Param::new("eager", Kind::Size, "8KiB", "longest message sent without asking"),
+        Param::new("small", Kind::Size, "0", "messages up to this long travel in a class of their own, 0 = none"),
+        Param::new("resend", Kind::Time, "100us", "until a lost packet is sent again"),
     ],
 };
 

@@ -35,15 +35,10 @@ pub(crate) const FAULT: Card = Card {
     about: "a cable slowed or cut, or a switch lost, at a time; any number of `[[fault]]`",
     source: "",
     params: &[
-        Param { name: "at", about: "when, in virtual time", kind: Kind::Time, default: "0s" },
-        Param {
-            name: "link",
-            about: "`0-8` (switches), `switch 0 port 3` or `endpoint 12`",
-            kind: Kind::Text,
-            default: "",
-        },
-        Param { name: "switch", about: "a switch that is lost", kind: Kind::Text, default: "" },
-        Param { name: "rate", about: "a cable's new rate; cut unless given", kind: Kind::Rate, default: "1B/s" },
+        Param::new("at", Kind::Time, "0s", "when, in virtual time"),
+        Param::new("link", Kind::Text, "", "`0-8` (switches), `switch 0 port 3` or `endpoint 12`"),
+        Param::new("switch", Kind::Text, "", "a switch that is lost"),
+        Param::new("rate", Kind::Rate, "1B/s", "a cable's new rate; cut unless given"),
     ],
 };
 

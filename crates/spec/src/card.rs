@@ -40,6 +40,36 @@ pub struct Param {
     pub kind: Kind,
     /// Its value when nothing is said.
     pub default: &'static str,
+    /// Its value when nothing is said and the machine is simulated, where that differs: ten seconds of a network are a second of a
+    /// cluster's time and an hour of a simulator's.
+    pub simulated: Option<&'static str>,
+}
+
+impl Param {
+    /// One with the same default on every machine.
+    pub const fn new(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Param {
+        Param { name, about, kind, default, simulated: None }
+    }
+
+    /// The same with another default on a simulated machine.
+    pub const fn simulated(mut self, default: &'static str) -> Param {
+        self.simulated = Some(default);
+        self
+    }
+
+    /// Its defaults as help and lists show them; nothing if there is none.
+    pub fn defaults(&self) -> String {
+        match (self.default, self.simulated) {
+            ("", None) => String::new(),
+            (default, None) => format!(" [default: {default}]"),
+            (default, Some(simulated)) => format!(" [default: {default}; simulated: {simulated}]"),
+        }
+    }
+
+    /// Its value when nothing is said.
+    pub fn default_on(&self, simulated: bool) -> &'static str {
+        self.simulated.filter(|_| simulated).unwrap_or(self.default)
+    }
 }
 
 /// Identity of a thing in a table.
@@ -103,6 +133,11 @@ impl Param {
 impl Card {
     /// All parameters with their values: `given` over the defaults. Unknown names and bad values are refused.
     pub fn resolve(&self, given: &Params) -> Result<Params, ParamError> {
+        self.resolve_on(given, false)
+    }
+
+    /// The same, with the defaults of a simulated machine or of a real one.
+    pub fn resolve_on(&self, given: &Params, simulated: bool) -> Result<Params, ParamError> {
         for (name, value) in given {
             let Some(param) = self.params.iter().find(|p| p.name == name) else {
                 let what = format!("parameter of {}", self.name);
@@ -111,7 +146,7 @@ impl Card {
             let bad = |reason| ParamError::Value { owner: self.name, param: param.name, value: value.clone(), reason };
             param.check(value).map_err(bad)?;
         }
-        let value = |p: &Param| given.get(p.name).cloned().unwrap_or_else(|| p.default.to_string());
+        let value = |p: &Param| given.get(p.name).cloned().unwrap_or_else(|| p.default_on(simulated).to_string());
         Ok(self.params.iter().map(|p| (p.name.to_string(), value(p))).collect())
     }
 }
@@ -182,8 +217,8 @@ mod tests {
         about: "a test card",
         source: "nowhere",
         params: &[
-            Param { name: "size", about: "message size", kind: Kind::Size, default: "8" },
-            Param { name: "order", about: "ring order", kind: Kind::Choice(&["random", "natural"]), default: "random" },
+            Param::new("size", Kind::Size, "8", "message size"),
+            Param::new("order", Kind::Choice(&["random", "natural"]), "random", "ring order"),
         ],
     };
 
@@ -195,6 +230,15 @@ mod tests {
     fn defaults_and_overrides() {
         let params = CARD.resolve(&given("size", "4k")).unwrap();
         assert_eq!((params.size("size"), params.word("order")), (4096, "random"));
+    }
+
+    #[test]
+    fn a_simulated_machine_has_defaults_of_its_own() {
+        let params = [Param::new("time", Kind::Time, "10s", "how long").simulated("20ms"), CARD.params[0]];
+        let card = Card { params: Box::leak(Box::new(params)), ..CARD };
+        let at = |simulated| card.resolve_on(&Params::new(), simulated).unwrap();
+        assert_eq!((at(false).word("time"), at(true).word("time"), at(true).word("size")), ("10s", "20ms", "8"));
+        assert_eq!(card.resolve_on(&given("time", "3s"), true).unwrap().word("time"), "3s");
     }
 
     #[test]

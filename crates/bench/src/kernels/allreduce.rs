@@ -12,7 +12,7 @@ pub const ALLREDUCE: Kernel = Kernel {
         name: "allreduce",
         about: "Sum of doubles over all ranks; 8 bytes by default, 6553600 as the deep-learning congestor",
         source: "GPCNeT §3.1.1",
-        params: &[Param { name: "size", about: "bytes to reduce, a multiple of 8", kind: Kind::Size, default: "8" }],
+        params: &[Param::new("size", Kind::Size, "8", "bytes to reduce, a multiple of 8")],
     },
     metric: Metric::Latency,
     min_ranks: 2,

@@ -6,14 +6,14 @@ use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
-const SIZE: Param = Param { name: "size", about: "bytes for each peer", kind: Kind::Size, default: "4KiB" };
+const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes for each peer");
 
-const PARTNERS: Param = Param {
-    name: "partners",
-    about: "partners of a step; the next step goes on with the next ones, and 0 is all of them",
-    kind: Kind::Count,
-    default: "0",
-};
+const PARTNERS: Param = Param::new(
+    "partners",
+    Kind::Count,
+    "0",
+    "partners of a step; the next step goes on with the next ones, and 0 is all of them",
+);
 
 /// GPCNeT's "Multiple Alltoall".
 pub const ALLTOALL: Kernel = Kernel {

@@ -15,7 +15,7 @@ pub const COMMAND: Kernel = Kernel {
         name: "command",
         about: "Runs a program on one node and takes its time; others of its nodes are lent to it",
         source: "Tailback, for GPCNeT §5.3",
-        params: &[Param { name: "run", about: "what to run, by the shell", kind: Kind::Text, default: "true" }],
+        params: &[Param::new("run", Kind::Text, "true", "what to run, by the shell")],
     },
     metric: Metric::Duration,
     min_ranks: 1,

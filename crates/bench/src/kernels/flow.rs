@@ -16,14 +16,14 @@ pub const FLOW: Kernel = Kernel {
         about: "One message from rank 0 to rank 1; the sample is the time until it is received",
         source: "Martinasso, Mehaut (Euro-Par 2011)",
         params: &[
-            Param { name: "size", about: "bytes of the message", kind: Kind::Size, default: "20MiB" },
-            Param { name: "start", about: "how long the sender waits first", kind: Kind::Time, default: "0s" },
-            Param {
-                name: "lead",
-                about: "wait before that, in which barriers of other flows end; part of the sample, to be taken off",
-                kind: Kind::Time,
-                default: "0s",
-            },
+            Param::new("size", Kind::Size, "20MiB", "bytes of the message"),
+            Param::new("start", Kind::Time, "0s", "how long the sender waits first"),
+            Param::new(
+                "lead",
+                Kind::Time,
+                "0s",
+                "wait before that, in which barriers of other flows end; part of the sample, to be taken off",
+            ),
         ],
     },
     metric: Metric::Duration,
@@ -39,8 +39,8 @@ pub const RATE: Kernel = Kernel {
         about: "Windows of messages from rank 0 to rank 1 without end; the sample is the receiver's rate",
         source: "after Martinasso, Mehaut (Euro-Par 2011)",
         params: &[
-            Param { name: "size", about: "bytes of one message", kind: Kind::Size, default: "1MiB" },
-            Param { name: "window", about: "messages under way at once", kind: Kind::Count, default: "8" },
+            Param::new("size", Kind::Size, "1MiB", "bytes of one message"),
+            Param::new("window", Kind::Count, "8", "messages under way at once"),
         ],
     },
     metric: Metric::Bandwidth,

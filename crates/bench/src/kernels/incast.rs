@@ -9,7 +9,7 @@ use comm::{Access, Comm, Op, Refusal, Tag, Window};
 use record::{Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
-const SIZE: Param = Param { name: "size", about: "bytes per message", kind: Kind::Size, default: "4KiB" };
+const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes per message");
 
 const fn kernel(name: &'static str, about: &'static str, traits: Traits, start: crate::kernel::Start) -> Kernel {
     let card = Card { name, about, source: "GPCNeT §3.1.2", params: &[SIZE] };

@@ -10,9 +10,8 @@ use comm::{Buffer, Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
-const SIZE: Param = Param { name: "size", about: "bytes of one message, one way", kind: Kind::Size, default: "1KiB" };
-const WINDOW: Param =
-    Param { name: "window", about: "messages under way at once in one direction", kind: Kind::Count, default: "16" };
+const SIZE: Param = Param::new("size", Kind::Size, "1KiB", "bytes of one message, one way");
+const WINDOW: Param = Param::new("window", Kind::Count, "16", "messages under way at once in one direction");
 
 /// The paper's blocking ping-pong; a sample is the round trip.
 pub const PINGPONG: Kernel = Kernel {

@@ -11,7 +11,7 @@ pub const PAUSE: Kernel = Kernel {
         name: "pause",
         about: "Lets time pass without loading the network",
         source: "Tailback",
-        params: &[Param { name: "time", about: "how long", kind: Kind::Time, default: "1s" }],
+        params: &[Param::new("time", Kind::Time, "1s", "how long")],
     },
     metric: Metric::Duration,
     min_ranks: 1,

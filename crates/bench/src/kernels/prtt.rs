@@ -17,14 +17,14 @@ pub const PRTT: Kernel = Kernel {
         about: "Messages one after the other with pauses between them, one answer; the sample is from the first to the answer",
         source: "Hoefler et al. (IPDPS 2007), netgauge",
         params: &[
-            Param { name: "size", about: "bytes of each message and of the answer", kind: Kind::Size, default: "8" },
-            Param { name: "messages", about: "how many before the answer", kind: Kind::Count, default: "10" },
-            Param {
-                name: "pause",
-                about: "between messages: `none`, or `trip`, longer than a round trip of one message",
-                kind: Kind::Choice(&["none", "trip"]),
-                default: "none",
-            },
+            Param::new("size", Kind::Size, "8", "bytes of each message and of the answer"),
+            Param::new("messages", Kind::Count, "10", "how many before the answer"),
+            Param::new(
+                "pause",
+                Kind::Choice(&["none", "trip"]),
+                "none",
+                "between messages: `none`, or `trip`, longer than a round trip of one message",
+            ),
         ],
     },
     metric: Metric::Latency,

@@ -14,14 +14,9 @@ pub const QUEUE: Kernel = Kernel {
         about: "Many messages to receives posted before, in the same order or the reverse; the sample is the time of all",
         source: "Bienz, Gropp, Olson (2018), queue search",
         params: &[
-            Param { name: "size", about: "bytes of one message", kind: Kind::Size, default: "8" },
-            Param { name: "messages", about: "how many at once, at most 30000", kind: Kind::Count, default: "100" },
-            Param {
-                name: "order",
-                about: "order of the receives",
-                kind: Kind::Choice(&["same", "reverse"]),
-                default: "same",
-            },
+            Param::new("size", Kind::Size, "8", "bytes of one message"),
+            Param::new("messages", Kind::Count, "100", "how many at once, at most 30000"),
+            Param::new("order", Kind::Choice(&["same", "reverse"]), "same", "order of the receives"),
         ],
     },
     metric: Metric::Latency,

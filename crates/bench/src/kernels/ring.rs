@@ -9,17 +9,13 @@ use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
 
-pub(super) const ORDER: Param = Param {
-    name: "order",
-    about: "order of the ranks in the ring",
-    kind: Kind::Choice(&["random", "natural"]),
-    default: "random",
-};
+pub(super) const ORDER: Param =
+    Param::new("order", Kind::Choice(&["random", "natural"]), "random", "order of the ranks in the ring");
 const fn size(default: &'static str) -> Param {
-    Param { name: "size", about: "message size", kind: Kind::Size, default }
+    Param::new("size", Kind::Size, default, "message size")
 }
 const fn window(default: &'static str) -> Param {
-    Param { name: "window", about: "messages in flight to each neighbour", kind: Kind::Count, default }
+    Param::new("window", Kind::Count, default, "messages in flight to each neighbour")
 }
 
 /// GPCNeT's "RR Two-sided Lat".

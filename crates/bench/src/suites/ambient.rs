@@ -16,14 +16,9 @@ pub const AMBIENT: Suite = Suite {
         params: &[
             CANARIES,
             SLOTS,
-            Param { name: "repeat", about: "how many times", kind: Kind::Count, default: "10" },
-            Param { name: "every", about: "rest between two repetitions", kind: Kind::Time, default: "10s" },
-            Param {
-                name: "time",
-                about: "time limit of each canary in each repetition",
-                kind: Kind::Time,
-                default: "1s",
-            },
+            Param::new("repeat", Kind::Count, "10", "how many times"),
+            Param::new("every", Kind::Time, "10s", "rest between two repetitions"),
+            Param::new("time", Kind::Time, "1s", "time limit of each canary in each repetition").simulated("20ms"),
             ROUNDS,
             PRECISION,
             CUT,

@@ -15,20 +15,11 @@ pub const CONGEST: Suite = Suite {
         params: &[
             CONGESTORS,
             SLOTS,
-            Param { name: "time", about: "how long; 0 for until SIGINT or SIGTERM", kind: Kind::Time, default: "0" },
-            Param {
-                name: "burst",
-                about: "load for so long, then rest; 0 for no rest",
-                kind: Kind::Time,
-                default: "0",
-            },
-            Param { name: "rest", about: "rest for so long between bursts", kind: Kind::Time, default: "0" },
-            Param {
-                name: "cut",
-                about: "divide the steps between two looks at the clock by this",
-                kind: Kind::Count,
-                default: "1",
-            },
+            Param::new("time", Kind::Time, "0", "how long; 0 for until SIGINT or SIGTERM").simulated("20ms"),
+            Param::new("burst", Kind::Time, "0", "load for so long, then rest; 0 for no rest"),
+            Param::new("rest", Kind::Time, "0", "rest for so long between bursts"),
+            Param::new("cut", Kind::Count, "1", "divide the steps between two looks at the clock by this")
+                .simulated("10"),
         ],
     },
     plan,

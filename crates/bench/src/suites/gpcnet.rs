@@ -16,25 +16,20 @@ pub const GPCNET: Suite = Suite {
             CANARIES,
             CONGESTORS,
             SHARE,
-            Param {
-                name: "sets",
-                about: "which congestors load together: `all`, `each` alone on all congestor nodes, or `matrix` for both",
-                kind: Kind::Choice(&["all", "each", "matrix"]),
-                default: "all",
-            },
+            Param::new(
+                "sets",
+                Kind::Choice(&["all", "each", "matrix"]),
+                "all",
+                "which congestors load together: `all`, `each` alone on all congestor nodes, or `matrix` for both",
+            ),
             PLACEMENT,
-            Param {
-                name: "baselines",
-                about: "measure each congestor alone, too",
-                kind: Kind::Choice(&["no", "yes"]),
-                default: "no",
-            },
-            Param {
-                name: "ejection",
-                about: "rate at which a node takes what is sent to it, for the drain time; measured by the incast if not given",
-                kind: Kind::Rate,
-                default: "",
-            },
+            Param::new("baselines", Kind::Choice(&["no", "yes"]), "no", "measure each congestor alone, too"),
+            Param::new(
+                "ejection",
+                Kind::Rate,
+                "",
+                "rate at which a node takes what is sent to it, for the drain time; measured by the incast if not given",
+            ),
             SLOTS,
             TIME,
             ROUNDS,
@@ -46,36 +41,21 @@ pub const GPCNET: Suite = Suite {
 };
 
 /// Which kernels are measured.
-pub(super) const CANARIES: Param = Param {
-    name: "canaries",
-    about: "kernels to measure, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas",
-    kind: Kind::Text,
-    default: "p2p-lat,p2p-bw-sync,allreduce",
-};
-pub(super) const TIME: Param = Param {
-    name: "time",
-    about: "time limit of each canary in each phase, of the machine's clock",
-    kind: Kind::Time,
-    default: "10s",
-};
-pub(super) const ROUNDS: Param = Param {
-    name: "rounds",
-    about: "blocks at most for each canary in each phase",
-    kind: Kind::Count,
-    default: "300000",
-};
-pub(super) const PRECISION: Param = Param {
-    name: "precision",
-    about: "stop a canary when its 99% quantile is known this well; 0 for never",
-    kind: Kind::Share,
-    default: "0",
-};
-pub(super) const CUT: Param = Param {
-    name: "cut",
-    about: "divide all loop counts by this; sizes stay as they are",
-    kind: Kind::Count,
-    default: "1",
-};
+pub(super) const CANARIES: Param = Param::new(
+    "canaries",
+    Kind::Text,
+    "p2p-lat,p2p-bw-sync,allreduce",
+    "kernels to measure, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas",
+);
+pub(super) const TIME: Param =
+    Param::new("time", Kind::Time, "10s", "time limit of each canary in each phase, of the machine's clock")
+        .simulated("20ms");
+pub(super) const ROUNDS: Param =
+    Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase").simulated("30");
+pub(super) const PRECISION: Param =
+    Param::new("precision", Kind::Share, "0", "stop a canary when its 99% quantile is known this well; 0 for never");
+pub(super) const CUT: Param =
+    Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are").simulated("10");
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let Request { params, layout, seed, payload } = request;

@@ -11,8 +11,8 @@ pub const HARNESS: Suite = Suite {
         about: "The cost of the harness itself: the null kernel on every rank",
         source: "Tailback",
         params: &[
-            Param { name: "steps", about: "timed steps of a block", kind: Kind::Count, default: "1000" },
-            Param { name: "rounds", about: "blocks", kind: Kind::Count, default: "1000" },
+            Param::new("steps", Kind::Count, "1000", "timed steps of a block"),
+            Param::new("rounds", Kind::Count, "1000", "blocks").simulated("30"),
         ],
     },
     plan,

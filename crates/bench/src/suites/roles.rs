@@ -7,29 +7,24 @@ use record::{Instances, Job, Members, Role};
 use spec::{Kind, Param, Params, ReadParams, parse_bytes};
 
 /// Which kernels load the network.
-pub(super) const CONGESTORS: Param = Param {
-    name: "congestors",
-    about: "kernels that load the network, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas; `NAME@3` gets three times the nodes of `NAME@1`",
-    kind: Kind::Text,
-    default: "a2a,p2p-incast,put-incast,get-bcast",
-};
+pub(super) const CONGESTORS: Param = Param::new(
+    "congestors",
+    Kind::Text,
+    "a2a,p2p-incast,put-incast,get-bcast",
+    "kernels that load the network, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas; `NAME@3` gets three times the nodes of `NAME@1`",
+);
 /// How much of the machine does.
-pub(super) const SHARE: Param =
-    Param { name: "share", about: "share of the nodes that run congestors", kind: Kind::Share, default: "80%" };
+pub(super) const SHARE: Param = Param::new("share", Kind::Share, "80%", "share of the nodes that run congestors");
 /// Where they are.
-pub(super) const PLACEMENT: Param = Param {
-    name: "placement",
-    about: "congestors on `other` nodes than the canaries, or on the `same` nodes, in the upper half of the slots",
-    kind: Kind::Choice(&["other", "same"]),
-    default: "other",
-};
+pub(super) const PLACEMENT: Param = Param::new(
+    "placement",
+    Kind::Choice(&["other", "same"]),
+    "other",
+    "congestors on `other` nodes than the canaries, or on the `same` nodes, in the upper half of the slots",
+);
 /// How many ranks of a node take part.
-pub(super) const SLOTS: Param = Param {
-    name: "slots",
-    about: "use so many ranks of each node, or of each part with --per; 0 for all",
-    kind: Kind::Count,
-    default: "0",
-};
+pub(super) const SLOTS: Param =
+    Param::new("slots", Kind::Count, "0", "use so many ranks of each node, or of each part with --per; 0 for all");
 
 /// The kernels of a list parameter.
 pub(super) fn list(params: &Params, name: &str) -> Result<Vec<Written>, SuiteError> {

@@ -94,7 +94,11 @@ fn parameters(out: &mut String, list: &List) {
     let mut rows: Vec<(Vec<&str>, [String; 3])> = Vec::new();
     for entry in &list.entries {
         for param in entry.card.iter().flat_map(|card| card.params) {
-            let default = if param.default.is_empty() { "-".to_string() } else { format!("`{}`", param.default) };
+            let default = match (param.default, param.simulated) {
+                ("", None) => "-".to_string(),
+                (default, None) => format!("`{default}`"),
+                (default, Some(simulated)) => format!("`{default}`; simulated: `{simulated}`"),
+            };
             let cells = [format!("`{}`", param.name), param.about.to_string(), default];
             match rows.iter_mut().find(|(_, known)| *known == cells) {
                 Some((owners, _)) => owners.push(&entry.name),

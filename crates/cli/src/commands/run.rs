@@ -258,16 +258,10 @@ fn parameters(suite: &'static Suite, args: &ArgMatches, simulated: bool) -> anyh
             given.extend(app::command(args).map(|line| (param.name.to_string(), line)));
         } else if let Some(value) = args.get_one::<String>(param.name) {
             given.insert(param.name.into(), value.clone());
-        } else if let Some((_, value)) = SIMULATED.iter().find(|(name, _)| simulated && *name == param.name) {
-            given.insert(param.name.into(), value.to_string());
         }
     }
-    suite.card.resolve(&given).map_err(Fail::usage)
+    suite.card.resolve_on(&given, simulated).map_err(Fail::usage)
 }
-
-/// Ten virtual seconds of a network are 10^11 packet hops: simulated runs cut the loops, and the record says so.
-const SIMULATED: [(&str, &str); 6] =
-    [("time", "20ms"), ("rounds", "30"), ("cut", "10"), ("memory", "1MiB"), ("trials", "3"), ("loops", "4")];
 
 fn read_plan(path: Option<&PathBuf>) -> anyhow::Result<Plan> {
     let names = bench::SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");

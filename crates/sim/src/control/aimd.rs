@@ -21,13 +21,8 @@ pub const AIMD: Entry = Entry {
         about: "sources slow down when packets are lost, as TCP does",
         source: "Jacobson, SIGCOMM 1988; Chiu, Jain 1989",
         params: &[
-            Param {
-                name: "rtt",
-                about: "round trip that rises and falls are paced by",
-                kind: Kind::Time,
-                default: "20us",
-            },
-            Param { name: "beta", about: "what a loss leaves of the rate", kind: Kind::Share, default: "0.5" },
+            Param::new("rtt", Kind::Time, "20us", "round trip that rises and falls are paced by"),
+            Param::new("beta", Kind::Share, "0.5", "what a loss leaves of the rate"),
         ],
     },
     build,

@@ -9,12 +9,7 @@ pub const ADAPTIVE: Entry = Entry {
         name: "adaptive",
         about: "the least loaded of some shortest ways, for each packet",
         source: "",
-        params: &[Param {
-            name: "candidates",
-            about: "ways to look at, drawn at random; 0 = all",
-            kind: Kind::Count,
-            default: "4",
-        }],
+        params: &[Param::new("candidates", Kind::Count, "4", "ways to look at, drawn at random; 0 = all")],
     },
     build,
 };

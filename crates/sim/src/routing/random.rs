@@ -9,12 +9,7 @@ pub const RANDOM: Entry = Entry {
         name: "random",
         about: "a random shortest way for each packet, message or flow (ECMP)",
         source: "",
-        params: &[Param {
-            name: "per",
-            about: "what keeps to one way",
-            kind: Kind::Choice(&["packet", "message", "flow"]),
-            default: "packet",
-        }],
+        params: &[Param::new("per", Kind::Choice(&["packet", "message", "flow"]), "packet", "what keeps to one way")],
     },
     build,
 };

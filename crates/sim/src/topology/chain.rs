@@ -11,9 +11,9 @@ pub const CHAIN: Entry = Entry {
         about: "switches in a line, for tests of fairness and of parallel simulation",
         source: "",
         params: &[
-            Param { name: "switches", about: "length of the line", kind: Kind::Count, default: "4" },
-            Param { name: "rate", about: "rate of a cable", kind: Kind::Rate, default: "12.5GB/s" },
-            Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "100ns" },
+            Param::new("switches", Kind::Count, "4", "length of the line"),
+            Param::new("rate", Kind::Rate, "12.5GB/s", "rate of a cable"),
+            Param::new("latency", Kind::Time, "100ns", "time of flight of a cable"),
         ],
     },
     build,

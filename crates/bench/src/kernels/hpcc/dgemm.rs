@@ -15,12 +15,7 @@ pub const DGEMM: Kernel = Kernel {
         name: "dgemm",
         about: "Gflop/s of one product of square matrices on each rank",
         source: "HPCC 1.5.0, DGEMM",
-        params: &[
-            Param { name: "n", about: "order of the matrices", kind: Kind::Count, default: "500" },
-            BLAS,
-            THREADS,
-            THRESHOLD,
-        ],
+        params: &[Param::new("n", Kind::Count, "500", "order of the matrices"), BLAS, THREADS, THRESHOLD],
     },
     metric: Metric::Flops,
     min_ranks: 1,

@@ -24,7 +24,7 @@ use spec::{Card, Kind, Param, ReadParams, Work};
 use std::ops::Range;
 use std::sync::Arc;
 
-const N: Param = Param { name: "n", about: "elements, of the form 2^a 3^b 5^c", kind: Kind::Count, default: "65536" };
+const N: Param = Param::new("n", Kind::Count, "65536", "elements, of the form 2^a 3^b 5^c");
 
 /// HPCC's SingleFFT and StarFFT.
 pub const LOCAL: Kernel = Kernel {

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// What to compute with.
-pub(super) const BLAS: Param = Param {
-    name: "blas",
-    about: "dense kernels: `fastest` measures `builtin` and `system` and takes the better; or the path of a library",
-    kind: Kind::Text,
-    default: "fastest",
-};
+pub(super) const BLAS: Param = Param::new(
+    "blas",
+    Kind::Text,
+    "fastest",
+    "dense kernels: `fastest` measures `builtin` and `system` and takes the better; or the path of a library",
+);
 
 /// Something to compute with.
 pub(super) struct Engine {

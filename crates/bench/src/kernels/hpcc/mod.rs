@@ -38,9 +38,8 @@ use spec::{Kind, Param, Work};
 /// Half the distance from one to the next number: the `eps` of every check.
 const EPS: f64 = f64::EPSILON / 2.0;
 
-const THREADS: Param = Param { name: "threads", about: "threads of each rank", kind: Kind::Count, default: "1" };
-const THRESHOLD: Param =
-    Param { name: "threshold", about: "largest scaled residual that passes", kind: Kind::Real, default: "16" };
+const THREADS: Param = Param::new("threads", Kind::Count, "1", "threads of each rank");
+const THRESHOLD: Param = Param::new("threshold", Kind::Real, "16", "largest scaled residual that passes");
 
 /// Whether computations are only paid for: lengths are carried and the machine is a simulated one.
 fn modelled(setup: &Setup<'_>) -> bool {

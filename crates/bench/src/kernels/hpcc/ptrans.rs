@@ -26,8 +26,8 @@ pub const PTRANS: Kernel = Kernel {
         about: "Rate of transposing and adding a matrix on all ranks, per rank",
         source: "HPCC 1.5.0, PTRANS",
         params: &[
-            Param { name: "n", about: "order of the matrix", kind: Kind::Count, default: "500" },
-            Param { name: "nb", about: "block size", kind: Kind::Count, default: "80" },
+            Param::new("n", Kind::Count, "500", "order of the matrix"),
+            Param::new("nb", Kind::Count, "80", "block size"),
             P,
             Q,
             MAPPING,

@@ -11,14 +11,13 @@ use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Time, Work};
 use std::sync::Arc;
 
-const BITS: Param =
-    Param { name: "bits", about: "logarithm of the number of words of the table", kind: Kind::Count, default: "16" };
-const GENERATOR: Param = Param {
-    name: "generator",
-    about: "random stream: the polynomial one, or the linear congruential one (`_LCG`)",
-    kind: Kind::Choice(&["poly", "lcg"]),
-    default: "poly",
-};
+const BITS: Param = Param::new("bits", Kind::Count, "16", "logarithm of the number of words of the table");
+const GENERATOR: Param = Param::new(
+    "generator",
+    Kind::Choice(&["poly", "lcg"]),
+    "poly",
+    "random stream: the polynomial one, or the linear congruential one (`_LCG`)",
+);
 
 /// HPCC's SingleRandomAccess and StarRandomAccess.
 pub const LOCAL: Kernel = Kernel {
@@ -29,12 +28,12 @@ pub const LOCAL: Kernel = Kernel {
         params: &[
             BITS,
             GENERATOR,
-            Param {
-                name: "method",
-                about: "updates at once as the original's loop, or with the lines fetched ahead",
-                kind: Kind::Choice(&["ahead", "direct"]),
-                default: "ahead",
-            },
+            Param::new(
+                "method",
+                Kind::Choice(&["ahead", "direct"]),
+                "ahead",
+                "updates at once as the original's loop, or with the lines fetched ahead",
+            ),
             THREADS,
         ],
     },
@@ -53,18 +52,18 @@ pub const GLOBAL: Kernel = Kernel {
         params: &[
             BITS,
             GENERATOR,
-            Param {
-                name: "algorithm",
-                about: "how updates travel: one message to each rank, or bit by bit; auto takes buckets up to 16 ranks",
-                kind: Kind::Choice(&["auto", "bucket", "hypercube"]),
-                default: "auto",
-            },
-            Param {
-                name: "time-bound",
-                about: "fewer updates if they would take longer than this; 0s for never",
-                kind: Kind::Time,
-                default: "60s",
-            },
+            Param::new(
+                "algorithm",
+                Kind::Choice(&["auto", "bucket", "hypercube"]),
+                "auto",
+                "how updates travel: one message to each rank, or bit by bit; auto takes buckets up to 16 ranks",
+            ),
+            Param::new(
+                "time-bound",
+                Kind::Time,
+                "60s",
+                "fewer updates if they would take longer than this; 0s for never",
+            ),
         ],
     },
     metric: Metric::Updates,

@@ -20,13 +20,13 @@ pub const STREAM: Kernel = Kernel {
         about: "Memory bandwidth of Copy, Scale, Add and Triad on each rank",
         source: "HPCC 1.5.0, STREAM (McCalpin)",
         params: &[
-            Param { name: "n", about: "elements of each vector", kind: Kind::Count, default: "1000000" },
-            Param {
-                name: "stores",
-                about: "streaming stores pass by the caches; the rules call that an optimized run; fastest tries both",
-                kind: Kind::Choice(&["fastest", "plain", "streaming"]),
-                default: "fastest",
-            },
+            Param::new("n", Kind::Count, "1000000", "elements of each vector"),
+            Param::new(
+                "stores",
+                Kind::Choice(&["fastest", "plain", "streaming"]),
+                "fastest",
+                "streaming stores pass by the caches; the rules call that an optimized run; fastest tries both",
+            ),
             THREADS,
         ],
     },

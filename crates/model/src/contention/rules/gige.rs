@@ -12,9 +12,9 @@ pub const RULES: RuleSet = RuleSet {
         about: "Gigabit Ethernet: flows to the busiest receivers lose most",
         source: "Vienne et al. 2008",
         params: &[
-            Param { name: "b", about: "share of a busy end", kind: Kind::Real, default: "0.75" },
-            Param { name: "go", about: "unfairness among a sender's flows", kind: Kind::Real, default: "0.115" },
-            Param { name: "gi", about: "unfairness among a receiver's flows", kind: Kind::Real, default: "0.036" },
+            Param::new("b", Kind::Real, "0.75", "share of a busy end"),
+            Param::new("go", Kind::Real, "0.115", "unfairness among a sender's flows"),
+            Param::new("gi", Kind::Real, "0.036", "unfairness among a receiver's flows"),
         ],
     },
     start: |p| Box::new(Gige { b: p.real("b"), go: p.real("go"), gi: p.real("gi") }),

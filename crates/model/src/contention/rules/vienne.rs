@@ -14,9 +14,9 @@ pub const RULES: RuleSet = RuleSet {
         about: "Vienne's InfiniBand rules as in SimGrid, three constants",
         source: "Vienne 2010; SimGrid network model IB",
         params: &[
-            Param { name: "be", about: "share lost at a busy receiver", kind: Kind::Real, default: "0.965" },
-            Param { name: "bs", about: "share lost at a busy sender", kind: Kind::Real, default: "0.925" },
-            Param { name: "g", about: "blocking by receivers of more than two", kind: Kind::Real, default: "1.35" },
+            Param::new("be", Kind::Real, "0.965", "share lost at a busy receiver"),
+            Param::new("bs", Kind::Real, "0.925", "share lost at a busy sender"),
+            Param::new("g", Kind::Real, "1.35", "blocking by receivers of more than two"),
         ],
     },
     start: |p| Box::new(Vienne::from_params(p)),

@@ -42,46 +42,26 @@ pub const HPL: Kernel = Kernel {
         about: "Gflop/s of solving a dense system on all ranks",
         source: "HPCC 1.5.0, HPL",
         params: &[
-            Param { name: "n", about: "order of the system", kind: Kind::Count, default: "1000" },
-            Param { name: "nb", about: "block size", kind: Kind::Count, default: "80" },
+            Param::new("n", Kind::Count, "1000", "order of the system"),
+            Param::new("nb", Kind::Count, "80", "block size"),
             P,
             Q,
             MAPPING,
-            Param { name: "pfact", about: "panel factorization", kind: VARIANTS, default: "right" },
-            Param { name: "nbmin", about: "columns at which the recursion stops", kind: Kind::Count, default: "4" },
-            Param { name: "ndiv", about: "parts of a panel in each recursion", kind: Kind::Count, default: "2" },
-            Param { name: "rfact", about: "recursive factorization", kind: VARIANTS, default: "crout" },
-            Param {
-                name: "bcast",
-                about: "how panels travel",
-                kind: Kind::Choice(&["1ring", "1ringM", "2ring", "2ringM", "long", "longM"]),
-                default: "1ringM",
-            },
-            Param {
-                name: "depth",
-                about: "look-ahead: panels factored before their turn",
-                kind: Kind::Count,
-                default: "1",
-            },
-            Param {
-                name: "swap",
-                about: "how rows are interchanged",
-                kind: Kind::Choice(&["binary", "long", "mix"]),
-                default: "mix",
-            },
-            Param {
-                name: "swap-threshold",
-                about: "columns up to which `mix` is binary",
-                kind: Kind::Count,
-                default: "64",
-            },
-            Param {
-                name: "align",
-                about: "columns start at multiples of so many numbers",
-                kind: Kind::Count,
-                default: "8",
-            },
-            Param { name: "matrix-seed", about: "seed of the matrix", kind: Kind::Count, default: "100" },
+            Param::new("pfact", VARIANTS, "right", "panel factorization"),
+            Param::new("nbmin", Kind::Count, "4", "columns at which the recursion stops"),
+            Param::new("ndiv", Kind::Count, "2", "parts of a panel in each recursion"),
+            Param::new("rfact", VARIANTS, "crout", "recursive factorization"),
+            Param::new(
+                "bcast",
+                Kind::Choice(&["1ring", "1ringM", "2ring", "2ringM", "long", "longM"]),
+                "1ringM",
+                "how panels travel",
+            ),
+            Param::new("depth", Kind::Count, "1", "look-ahead: panels factored before their turn"),
+            Param::new("swap", Kind::Choice(&["binary", "long", "mix"]), "mix", "how rows are interchanged"),
+            Param::new("swap-threshold", Kind::Count, "64", "columns up to which `mix` is binary"),
+            Param::new("align", Kind::Count, "8", "columns start at multiples of so many numbers"),
+            Param::new("matrix-seed", Kind::Count, "100", "seed of the matrix"),
             BLAS,
             THREADS,
             THRESHOLD,
@@ -94,18 +74,16 @@ pub const HPL: Kernel = Kernel {
 };
 
 /// Rows of the grid.
-pub const P: Param =
-    Param { name: "p", about: "process rows, 0 = as square as possible", kind: Kind::Count, default: "0" };
+pub const P: Param = Param::new("p", Kind::Count, "0", "process rows, 0 = as square as possible");
 /// Columns of the grid.
-pub const Q: Param =
-    Param { name: "q", about: "process columns, 0 = as square as possible", kind: Kind::Count, default: "0" };
+pub const Q: Param = Param::new("q", Kind::Count, "0", "process columns, 0 = as square as possible");
 /// Which ranks are where.
-pub const MAPPING: Param = Param {
-    name: "mapping",
-    about: "whether consecutive ranks lie along a row or a column of the grid",
-    kind: Kind::Choice(&["row", "column"]),
-    default: "row",
-};
+pub const MAPPING: Param = Param::new(
+    "mapping",
+    Kind::Choice(&["row", "column"]),
+    "row",
+    "whether consecutive ranks lie along a row or a column of the grid",
+);
 const VARIANTS: Kind = Kind::Choice(&["left", "crout", "right"]);
 
 /// Which part of a panel is up to date when a column is factored.
