@@ -5,15 +5,19 @@
 
 pub mod counters;
 pub mod engine;
+pub mod experiments;
 pub mod kernel;
 pub mod kernels;
 pub mod layout;
 pub mod payload;
+pub mod site;
 pub mod suites;
 
 pub use counters::Counters;
-pub use engine::{Beat, Facts, Observer, run};
+pub use engine::{Beat, Facts, Observer, Stage, drive, run};
+pub use experiments::{Experiment, SuiteRun};
 pub use kernel::{Kernel, Merge, Outcome, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, kernel};
 pub use layout::Seat;
+pub use site::{Ask, Scout, Site};
 pub use suites::{SUITES, Suite, suite};

@@ -4,7 +4,8 @@ mod common;
 
 use record::{Layout, Payload, Plan, Role};
 use spec::Params;
-use tailback_bench::suites::{Request, SUITES};
+use tailback_bench::Site;
+use tailback_bench::suites::SUITES;
 use tailback_bench::{Counters, Seat};
 
 fn plan(nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
@@ -13,7 +14,7 @@ fn plan(nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
     let given: Params = quick.iter().chain(given).map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).unwrap();
     let layout = Layout::even(nodes, ranks);
-    (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap()
+    suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).unwrap()
 }
 
 #[test]

@@ -4,16 +4,15 @@ mod common;
 
 use record::{Layout, Payload, Plan, Verdict};
 use spec::Params;
+use tailback_bench::Site;
 use tailback_bench::suite;
-use tailback_bench::suites::Request;
 
 fn plan(ranks: u32, given: &[(&str, &str)]) -> Result<Plan, String> {
     let suite = suite("hpcc").unwrap();
     let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).map_err(|e| e.to_string())?;
     let layout = Layout::even(ranks, 1);
-    let request = Request { params: &params, layout, seed: 3, payload: Payload::Checked };
-    (suite.plan)(&request).map_err(|e| e.to_string())
+    suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -91,7 +90,7 @@ fn every_test_runs_and_is_right() {
         let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let params = suite.card.resolve(&given).unwrap();
         let layout = Layout::even(layout.0 as u32, layout.1 as u32);
-        let plan = (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap();
+        let plan = suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).unwrap();
         let record = common::run(&machine, &plan, false);
         for job in record.phases.iter().flat_map(|p| &p.jobs) {
             let alone = ranks == 1 && matches!(job.kernel.as_str(), "ping-pong" | "hpcc-rings");

@@ -3,11 +3,12 @@
 mod common;
 
 use comm::{Comm, Machine};
-use record::{Layout, Payload, Plan, RunRecord, Verdict};
+use record::{About, Layout, Members, Payload, Plan, RunRecord, Verdict};
 use spec::Params;
 use std::sync::Mutex;
 use tailback_bench::suites::contention::{self, Flow, Mode};
-use tailback_bench::suites::{Request, suite};
+use tailback_bench::suites::suite;
+use tailback_bench::{Ask, Scout, Site};
 use tailback_bench::{KERNELS, Setup};
 
 const NAMES: [&str; 8] =
@@ -51,7 +52,7 @@ fn maxrate(options: &[(&str, &str)]) -> RunRecord {
     let given: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let params = suite.card.resolve(&given).unwrap();
     let layout = Layout::even(2, 4);
-    let plan = (suite.plan)(&Request { params: &params, layout, seed: 1, payload: Payload::Checked }).unwrap();
+    let plan = suite.plan_on(&params, &Site::new(layout, false), 1, Payload::Checked).unwrap();
     run(2, 4, &plan)
 }
 
@@ -97,33 +98,66 @@ fn parametrised_round_trips_grow_with_messages_and_pauses() {
     }
 }
 
+/// What one rank would be told by its machine.
+struct Told {
+    distance: Option<f64>,
+    socket: Option<u32>,
+}
+
+impl Scout for Told {
+    fn simulated(&self) -> bool {
+        false
+    }
+    fn distance(&self, _: &dyn Comm) -> Option<f64> {
+        self.distance
+    }
+    fn socket(&self) -> Option<u32> {
+        self.socket
+    }
+}
+
+/// Nodes 1 to 3 share a group with node 0 and node 2 its switch; slots alternate between two sockets.
 #[test]
 fn the_machine_says_which_node_shares_a_switch_and_which_slots_a_socket() {
-    use tailback_bench::suites::maxrate::{Whereabouts, settle};
-    let found = Mutex::new(std::collections::BTreeSet::new());
+    let found = Mutex::new(Vec::new());
     let body = |world: &dyn Comm| {
         let seat = tailback_bench::Seat::find(world);
-        // Nodes 1 to 3 share a group with node 0 and node 2 its switch; slots alternate between two sockets.
         let distance = Some([0.0, 3.0, 1.0, 3.0, 5.0][seat.node as usize]);
-        let ask = |pair: &str, here: Whereabouts| {
-            let mut params = Params::from([("pair".to_string(), pair.to_string())]);
-            settle(world, &seat, here, &mut params).map_or_else(|e| e.to_string(), |()| params["pair"].clone())
-        };
-        let here = Whereabouts { distance, socket: Some(seat.slot % 2) };
-        let all = ask("near,same-switch,same-group,far,same-socket,cross-socket,3-4", here);
-        let blind = [
-            ask("same-group", Whereabouts::default()),
-            ask("cross-socket", Whereabouts::default()),
-            ask("far", Whereabouts::default()),
-        ];
-        found.lock().unwrap().insert((all, blind));
+        let asks = [Ask::Distances, Ask::Sockets];
+        let site = Site::survey(world, &seat, &asks, &Told { distance, socket: Some(seat.slot % 2) });
+        let blind = Site::survey(world, &seat, &asks, &Told { distance: None, socket: None });
+        found.lock().unwrap().push((site, blind));
     };
     common::machine(5, 4).run(&body).unwrap();
     let found = found.into_inner().unwrap();
-    assert_eq!(found.len(), 1, "all ranks agree");
-    let (all, [group, socket, far]) = found.first().unwrap();
-    assert_eq!(all, "near,same-switch=0-2,same-group=0-1,far=0-4,same-socket=0/0-2/1-3,cross-socket=0/0-1/2-3,3-4");
-    assert!(group.contains("does not say how far") && socket.contains("bind them") && far == "far");
+    assert!(found.iter().all(|f| *f == found[0]), "all ranks agree");
+    let (site, blind) = &found[0];
+    let classes = |site: &Site, pair: &str| {
+        let given = [("pair", pair), ("sizes", "8"), ("pairs", "1")].map(|(k, v)| (k.to_string(), v.to_string()));
+        let plan =
+            suite("maxrate").unwrap().plan_on(&given.into(), site, 1, Payload::Checked).map_err(|e| e.to_string())?;
+        let mut all: Vec<(String, Vec<(u32, u32)>)> = Vec::new();
+        for phase in &plan.phases {
+            let About::Point { class, .. } = &phase.about else { panic!("a point") };
+            let Members::Places(places) = &phase.jobs[0].members else { panic!("named ranks") };
+            all.push((class.clone(), places.iter().map(|p| (p.node, p.slot)).collect()));
+        }
+        all.sort();
+        Ok::<_, String>(all)
+    };
+    let expected = [
+        ("cross-socket", [(0, 0), (0, 1)]),
+        ("far", [(0, 0), (4, 0)]),
+        ("near", [(0, 0), (1, 0)]),
+        ("same-group", [(0, 0), (1, 0)]),
+        ("same-socket", [(0, 0), (0, 2)]),
+        ("same-switch", [(0, 0), (2, 0)]),
+    ];
+    let expected = expected.map(|(class, places)| (class.to_string(), places.to_vec()));
+    assert_eq!(classes(site, "near,same-switch,same-group,far,same-socket,cross-socket").unwrap(), expected);
+    let refused = |pair: &str| classes(blind, pair).unwrap_err();
+    assert!(refused("same-group").contains("does not say how far") && refused("cross-socket").contains("bind them"));
+    assert_eq!(classes(blind, "far").unwrap()[0].1, [(0, 0), (4, 0)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use record::{Layout, Payload, Phase, Plan, RunRecord};
 use spec::{Params, Time, Work};
 use std::cell::Cell;
 use std::sync::Mutex;
-use tailback_bench::{Observer, Seat, suite, suites::Request};
+use tailback_bench::{Observer, Seat, Site, suite};
 
 /// A communicator that counts what its rank sends. A split counts as an all-gather by recursive doubling, which is how MPI
 /// libraries find the new groups.
@@ -98,7 +98,7 @@ fn silent(nodes: u32, ranks: u32) -> Plan {
     let suite = suite("gpcnet").unwrap();
     let params = suite.card.resolve(&Params::from([("cut".into(), "1000".into())])).unwrap();
     let layout = Layout::even(nodes, ranks);
-    let plan = (suite.plan)(&Request { params: &params, layout, seed: 1, payload: Payload::Lengths }).unwrap();
+    let plan = suite.plan_on(&params, &Site::new(layout, false), 1, Payload::Lengths).unwrap();
     let quiet = |mut phase: Phase| {
         for job in &mut phase.jobs {
             (job.kernel, job.params) = ("pause".into(), Params::from([("time".into(), "1us".into())]));

@@ -36,6 +36,10 @@ impl Fail {
     pub fn with(code: Exit, text: impl fmt::Display) -> anyhow::Error {
         anyhow::Error::new(Fail { code, text: text.to_string() })
     }
+    /// Of a process that says nothing because another one does.
+    pub fn silent(code: Exit) -> anyhow::Error {
+        anyhow::Error::new(Fail { code, text: String::new() })
+    }
     /// A mistake on the command line or in a file.
     pub fn usage(text: impl fmt::Display) -> anyhow::Error {
         Fail::with(Exit::Usage, text)
@@ -59,7 +63,10 @@ pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
     if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("tailback: {error:#}");
     let code = error.downcast_ref::<Fail>().map_or(Exit::Failure, |fail| fail.code);
+    let text = format!("{error:#}");
+    if !text.is_empty() {
+        eprintln!("tailback: {text}");
+    }
     ExitCode::from(code as u8)
 }

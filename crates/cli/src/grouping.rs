@@ -2,7 +2,7 @@
 
 use crate::exit::Fail;
 use crate::host;
-use crate::machine::Machine;
+use crate::machine::Target;
 use crate::parts::{self, Per};
 use bench::{Facts, Seat};
 use clap::ArgMatches;
@@ -19,7 +19,7 @@ pub struct Grouping {
 
 impl Grouping {
     /// Reads it; what the machine cannot do is refused.
-    pub fn read(args: &ArgMatches, machine: &Machine) -> anyhow::Result<Grouping> {
+    pub fn read(args: &ArgMatches, machine: &Target) -> anyhow::Result<Grouping> {
         let text = |name: &str| args.get_one::<String>(name).map(String::as_str);
         let per = text("per").and_then(Per::named);
         let simulated_nics = machine.nics();

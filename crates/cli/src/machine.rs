@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// A machine, chosen.
-pub enum Machine {
+pub enum Target {
     /// Real ranks under MPI.
     Mpi {
         /// The machine itself.
-        machine: Box<mpi::Machine>,
+        machine: Box<mpi::MpiMachine>,
         /// The switches with their nodes, where Slurm tells them; on rank 0.
         switches: Option<String>,
     },
@@ -32,36 +32,36 @@ pub enum Machine {
     },
 }
 
-impl Machine {
+impl Target {
     /// By `--on`, or by whether an MPI launcher started us; `alone` says that a suite is worth running without a network.
-    pub fn choose(args: &ArgMatches, alone: bool) -> anyhow::Result<Machine> {
-        Machine::choose_for(args, alone, None)
+    pub fn choose(args: &ArgMatches, alone: bool) -> anyhow::Result<Target> {
+        Target::choose_for(args, alone, None)
     }
 
     /// The same; a simulated machine gets at least so many nodes and ranks per node, unless the arguments say otherwise.
-    pub fn choose_for(args: &ArgMatches, alone: bool, least: Option<(u32, u32)>) -> anyhow::Result<Machine> {
+    pub fn choose_for(args: &ArgMatches, alone: bool, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
         let on = args.get_one::<String>("on").map(String::as_str);
         match (on, mpi::launched()) {
-            (Some("mpi"), _) | (None, Some(_)) => Machine::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
-            (Some("local"), _) => Ok(Machine::Local),
-            (None, None) if alone => Ok(Machine::Local),
-            (Some(name), _) => Machine::simulate(name, args, least),
-            (None, None) => Machine::simulate("default", args, least),
+            (Some("mpi"), _) | (None, Some(_)) => Target::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
+            (Some("local"), _) => Ok(Target::Local),
+            (None, None) if alone => Ok(Target::Local),
+            (Some(name), _) => Target::simulate(name, args, least),
+            (None, None) => Target::simulate("default", args, least),
         }
     }
 
-    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Machine> {
+    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Target> {
         let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
-        let machine = Box::new(mpi::Machine::start(&found)?);
+        let machine = Box::new(mpi::MpiMachine::start(&found)?);
         let switches = Mutex::new(None);
         let ask = |world: &dyn Comm| {
             *switches.lock().expect("nobody panics holding it") = slurm::topology(world, &environment);
         };
         comm::Machine::run(&*machine, &ask).map_err(|e| Fail::with(Exit::Failure, e.0))?;
-        Ok(Machine::Mpi { machine, switches: switches.into_inner().expect("nobody panics holding it") })
+        Ok(Target::Mpi { machine, switches: switches.into_inner().expect("nobody panics holding it") })
     }
 
-    fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Machine> {
+    fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
         if mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
             let say = "a simulated machine runs in one process; start it without the MPI launcher, or leave out --on";
             return Err(Fail::usage(say));
@@ -82,56 +82,56 @@ impl Machine {
             config.threads = threads;
         }
         let machine = sim::Machine::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
-        Ok(Machine::Simulated { name, file, machine: Box::new(machine) })
+        Ok(Target::Simulated { name, file, machine: Box::new(machine) })
     }
 
     /// Whether time is virtual.
     pub fn is_simulated(&self) -> bool {
-        matches!(self, Machine::Simulated { .. })
+        matches!(self, Target::Simulated { .. })
     }
 
     /// NICs of each node of a simulated machine.
     pub fn nics(&self) -> Option<usize> {
         match self {
-            Machine::Simulated { machine, .. } => Some(machine.config().nic.per_node),
-            Machine::Mpi { .. } | Machine::Local => None,
+            Target::Simulated { machine, .. } => Some(machine.config().nic.per_node),
+            Target::Mpi { .. } | Target::Local => None,
         }
     }
 
     /// Whether this process is the one that prints: rank 0.
     pub fn prints(&self) -> bool {
         match self {
-            Machine::Mpi { machine, .. } => machine.facts().rank == 0,
-            Machine::Local | Machine::Simulated { .. } => true,
+            Target::Mpi { machine, .. } => machine.facts().rank == 0,
+            Target::Local | Target::Simulated { .. } => true,
         }
     }
 
     /// What this process may say and to whom.
     pub fn voice(&self) -> Voice {
-        let others = matches!(self, Machine::Mpi { machine, .. } if machine.facts().ranks > 1);
+        let others = matches!(self, Target::Mpi { machine, .. } if machine.facts().ranks > 1);
         Voice { prints: self.prints(), others }
     }
 
     /// Ranks in all.
     pub fn ranks(&self) -> usize {
         match self {
-            Machine::Mpi { machine, .. } => machine.facts().ranks,
-            Machine::Local => 1,
-            Machine::Simulated { machine, .. } => machine.config().ranks(),
+            Target::Mpi { machine, .. } => machine.facts().ranks,
+            Target::Local => 1,
+            Target::Simulated { machine, .. } => machine.config().ranks(),
         }
     }
 
     /// What the record says of it.
     pub fn record(&self) -> MachineRecord {
         match self {
-            Machine::Mpi { machine, switches } => {
+            Target::Mpi { machine, switches } => {
                 let mut facts = mpi_facts(machine.facts());
                 facts.extend(slurm::facts(&environment).into_iter().map(|(name, value)| (name.to_string(), value)));
                 facts.extend(switches.iter().map(|text| ("slurm switches".to_string(), text.clone())));
                 MachineRecord::Mpi { facts, host: host::here() }
             }
-            Machine::Local => MachineRecord::Local { host: host::here() },
-            Machine::Simulated { name, file, machine } => MachineRecord::Simulated {
+            Target::Local => MachineRecord::Local { host: host::here() },
+            Target::Simulated { name, file, machine } => MachineRecord::Simulated {
                 name: name.clone(),
                 file: file.clone(),
                 facts: machine.facts().into_iter().collect(),
@@ -141,7 +141,7 @@ impl Machine {
 
     /// Adds to a record what a simulated machine knows after the run: what broke, and what its network did.
     pub fn complete(&self, record: &mut RunRecord) {
-        if let Machine::Simulated { machine, .. } = self {
+        if let Target::Simulated { machine, .. } = self {
             record.events = machine.events();
             record.network = network(machine.film());
         }
@@ -150,23 +150,23 @@ impl Machine {
     /// What a reader must know of it.
     pub fn warnings(&self) -> Vec<String> {
         match self {
-            Machine::Mpi { machine, .. } => machine.facts().warnings.clone(),
-            Machine::Local => vec!["one rank without MPI: global tests had nobody to talk to".into()],
-            Machine::Simulated { .. } => Vec::new(),
+            Target::Mpi { machine, .. } => machine.facts().warnings.clone(),
+            Target::Local => vec!["one rank without MPI: global tests had nobody to talk to".into()],
+            Target::Simulated { .. } => Vec::new(),
         }
     }
 
     /// Where the counters around phases come from: a simulated machine keeps its own.
     pub fn counters(&self) -> bench::Counters {
         match self {
-            Machine::Mpi { .. } | Machine::Local => bench::Counters::Host(PathBuf::from("/")),
-            Machine::Simulated { .. } => bench::Counters::Machine,
+            Target::Mpi { .. } | Target::Local => bench::Counters::Host(PathBuf::from("/")),
+            Target::Simulated { .. } => bench::Counters::Machine,
         }
     }
 
     /// What the last run asked of the simulator, in words.
     pub fn effort(&self) -> Option<String> {
-        let Machine::Simulated { machine, .. } = self else { return None };
+        let Target::Simulated { machine, .. } = self else { return None };
         let stats = machine.stats();
         let million = |n: u64| n as f64 * 1e-6;
         Some(format!(
@@ -183,9 +183,9 @@ impl Machine {
     /// Runs a body on every rank.
     pub fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         match self {
-            Machine::Mpi { machine, .. } => comm::Machine::run(&**machine, body),
-            Machine::Local => comm::Machine::run(&comm::solo::Solo::new(clock()), body),
-            Machine::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
+            Target::Mpi { machine, .. } => comm::Machine::run(&**machine, body),
+            Target::Local => comm::Machine::run(&comm::solo::Solo::new(clock()), body),
+            Target::Simulated { machine, .. } => comm::Machine::run(&**machine, body),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod drive;
 mod exit;
 mod grouping;
 mod host;
@@ -11,9 +12,9 @@ mod parts;
 mod progress;
 mod published;
 mod pulse;
+mod scout;
 mod signals;
 mod slurm;
-mod whereabouts;
 
 use exit::Exit;
 use std::process::ExitCode;
@@ -29,22 +30,8 @@ fn main() -> ExitCode {
         Err(error) => return args::explain(&error),
     };
     let result = match matches.subcommand() {
-        Some(("run", matches)) => commands::run::run(matches),
-        Some((name @ ("congest" | "app"), matches)) => commands::run::run_suite(bench::suite(name).ok(), matches),
-        Some(("tune", matches)) => commands::tune::tune(matches),
-        Some(("fit", matches)) => commands::fit::fit(matches),
-        Some(("contention", matches)) => commands::contention::contention(matches),
-        Some(("launch", matches)) => commands::launch::launch(matches),
-        Some(("list", matches)) => commands::list::list(matches),
-        Some(("report", matches)) => commands::report::report(matches),
-        Some(("compare", matches)) => commands::compare::compare(matches),
-        Some(("history", matches)) => commands::history::history(matches),
-        Some(("machine", matches)) => commands::machine::machine(matches),
-        Some(("doctor", matches)) => commands::doctor::doctor(matches),
-        Some(("testbed", matches)) => commands::testbed::testbed(matches),
-        Some(("generate", matches)) => commands::generate::generate(matches),
-        Some((other, _)) => unreachable!("`{other}` is not in the table of commands"),
-        None => output::print(args::WELCOME).map(|()| Exit::Good),
+        Some((name, matches)) => commands::dispatch(name, matches),
+        None => output::print(&args::welcome()).map(|()| Exit::Good),
     };
     exit::end(result)
 }

@@ -1,9 +1,10 @@
 //! What rank 0 shows and saves while a run goes on: progress on stderr, the record on disk after every phase.
 
 use crate::pulse::Pulse;
+use crate::signals::Wait;
 use bench::{Beat, Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
-use record::{Plan, Role, RunRecord, Status};
+use record::{About, Plan, Role, RunRecord, Status};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,8 @@ struct State {
     said: Option<Instant>,
     /// Whether the record says why the run ended: what comes after, such as the launcher's signals, is a consequence.
     given_up: bool,
+    /// Whether the present phase is load without a measurement.
+    loads_only: bool,
 }
 
 impl Watch {
@@ -48,8 +51,18 @@ impl Watch {
     }
 
     /// Asks load without a measurement to end; whether it had been asked before.
-    pub fn ask_to_stop(&self) -> bool {
+    fn ask_to_stop(&self) -> bool {
         self.asked_to_stop.swap(true, Ordering::Relaxed)
+    }
+
+    /// Takes in a signal. Load without a measurement ends by itself when it is asked to; everything else loses what is not yet recorded.
+    pub fn hear(&self, reason: &str) -> Wait {
+        let loads_only = self.lock().loads_only;
+        if loads_only && !self.ask_to_stop() {
+            return Wait::Yes;
+        }
+        self.give_up(reason);
+        Wait::No
     }
 
     /// From the first sign of life or time limit on, ends the run as incomplete if a job of a real machine falls silent or a phase
@@ -70,11 +83,6 @@ impl Watch {
                 }
             });
         });
-    }
-
-    /// What comes now has no time limit.
-    pub fn phase_ended(&self) {
-        self.lock().deadline = None;
     }
 
     /// Where to save.
@@ -99,7 +107,7 @@ impl Watch {
     }
 
     /// Adds to the record what is known only after the run, and saves it.
-    pub fn complete(&self, machine: &crate::machine::Machine) {
+    pub fn complete(&self, machine: &crate::machine::Target) {
         let mut state = self.lock();
         let Some(mut record) = state.record.take() else { return };
         if machine.is_simulated() {
@@ -186,7 +194,11 @@ impl Observer for Watch {
 
     fn phase(&self, plan: &Plan, index: usize) {
         self.guard();
-        self.lock().deadline = deadline(limit(plan, index)).map(|end| (end, plan.phases[index].name.clone()));
+        {
+            let mut state = self.lock();
+            state.deadline = deadline(limit(plan, index)).map(|end| (end, plan.phases[index].name.clone()));
+            state.loads_only = plan.phases[index].about == About::Load;
+        }
         if self.quiet {
             return;
         }
@@ -209,6 +221,8 @@ impl Observer for Watch {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
+        // What was measured may have added phases.
+        bar.set_length(plan.phases.len() as u64);
         bar.set_position(index as u64);
         bar.set_message(format!("{name}{left}"));
     }

@@ -28,9 +28,10 @@ pub(crate) fn record(record: &mut Value) {
 /// Brings a plan of 0.1.0 up to date; phases that say what they are about stay as they are.
 pub(crate) fn plan(plan: &mut Value) {
     for phase in list(plan, "phases") {
-        if phase.get("about").is_none() {
-            phase["about"] = json!(about(phase));
+        if phase.get("about").is_some() {
+            continue;
         }
+        phase["about"] = json!(about(phase));
         for job in list(phase, "jobs") {
             rename_kernel(job);
         }

@@ -25,6 +25,10 @@ pub enum Kind {
     Share,
     /// Any text, e.g. a list of names.
     Text,
+    /// A command line for the shell; it may be written after `--`.
+    Command,
+    /// The path of a file, or nothing. Whoever reads the command line reads the file.
+    File,
     /// One of a list of words.
     Choice(&'static [&'static str]),
 }
@@ -43,17 +47,25 @@ pub struct Param {
     /// Its value when nothing is said and the machine is simulated, where that differs: ten seconds of a network are a second of a
     /// cluster's time and an hour of a simulator's.
     pub simulated: Option<&'static str>,
+    /// Words that it may hold, where it is no single choice: for completion by the shell.
+    pub known: Option<fn() -> Vec<&'static str>>,
 }
 
 impl Param {
     /// One with the same default on every machine.
     pub const fn new(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Param {
-        Param { name, about, kind, default, simulated: None }
+        Param { name, about, kind, default, simulated: None, known: None }
     }
 
     /// The same with another default on a simulated machine.
     pub const fn simulated(mut self, default: &'static str) -> Param {
         self.simulated = Some(default);
+        self
+    }
+
+    /// The same with words that the shell completes.
+    pub const fn known(mut self, words: fn() -> Vec<&'static str>) -> Param {
+        self.known = Some(words);
         self
     }
 
@@ -123,7 +135,7 @@ impl Param {
                 Some(_) => Ok(()),
                 None => Err("not a share between 0 and 1; write it like `0.2` or `20%`".into()),
             },
-            Kind::Text => Ok(()),
+            Kind::Text | Kind::Command | Kind::File => Ok(()),
             Kind::Choice(words) if words.contains(&value) => Ok(()),
             Kind::Choice(words) => Err(format!("not one of {}", words.join(", "))),
         }
@@ -131,6 +143,11 @@ impl Param {
 }
 
 impl Card {
+    /// The parameter of this name, which the card must have.
+    pub fn param(&self, name: &str) -> &Param {
+        self.params.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("parameter `{name}` is not on the card"))
+    }
+
     /// All parameters with their values: `given` over the defaults. Unknown names and bad values are refused.
     pub fn resolve(&self, given: &Params) -> Result<Params, ParamError> {
         self.resolve_on(given, false)

@@ -52,7 +52,7 @@ impl<'w> Groups<'w> {
     /// Divides the world for a phase. Collective.
     pub fn divide(run: &Run<'w>, phase: &Phase) -> Groups<'w> {
         let slots = run.seat.layout.max_ranks_per_node;
-        let place = run.seat.place(run.plan.node_order, run.plan.seed);
+        let place = run.seat.place(run.node_order, run.seed);
         let found =
             phase.jobs.iter().enumerate().find_map(|(i, job)| job.members.position(place, slots).map(|p| (i, p)));
         let position = found.map_or(0, |(_, p)| p);

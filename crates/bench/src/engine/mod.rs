@@ -14,16 +14,20 @@ mod recorder;
 mod results;
 
 use crate::counters::Counters;
+use crate::experiments::Experiment;
 use crate::kernel::{Kernel, Progress, Setup};
 use crate::kernels::kernel;
 use crate::layout::{Seat, node_order};
+use crate::site::Site;
 use background::Orders;
-use comm::{Comm, Reduce};
+use comm::{Buffer, Comm, Reduce};
 use counting::Counting;
 use groups::Groups;
 use heart::Heart;
 use partial::Partial;
-use record::{Layout, MachineRecord, NodeOrder, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
+use record::{Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use spec::Params;
 
 /// What the engine cannot know but a record must hold.
@@ -72,44 +76,117 @@ pub enum Beat {
     Ended,
 }
 
+/// Where an experiment runs, and who looks on.
+#[derive(Clone, Copy)]
+pub struct Stage<'a> {
+    /// All ranks.
+    pub world: &'a dyn Comm,
+    /// This rank's place.
+    pub seat: Seat,
+    /// What the record holds besides plan and measurements.
+    pub facts: &'a Facts,
+    /// Looks on.
+    pub observer: &'a dyn Observer,
+}
+
 /// What every rank needs to know during a run.
 struct Run<'a> {
     world: &'a dyn Comm,
-    plan: &'a Plan,
     seat: Seat,
+    node_order: NodeOrder,
+    seed: u64,
+    payload: Payload,
     observer: &'a dyn Observer,
     counting: Option<Counting<'a>>,
 }
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
-    let run = Run { world, plan, seat, observer, counting: Counting::new(world, &facts.counters) };
-    let mut record = (world.rank() == 0).then(|| empty_record(plan, seat.layout, facts));
+    let stage = Stage { world, seat, facts, observer };
+    let done = carry_out(stage, plan.clone(), &mut |_| Ok(Vec::new()));
+    done.expect("a plan decides nothing, so nothing can go wrong with it")
+}
+
+/// Runs an experiment that begins with this plan. Collective. The record is returned on rank 0; an error is the same on every rank, and the
+/// observer has been given the record of what was done before it.
+pub fn drive(
+    stage: Stage<'_>,
+    experiment: &dyn Experiment,
+    site: &Site,
+    plan: Plan,
+) -> Result<Option<RunRecord>, String> {
+    let mut next = |record: Option<&mut RunRecord>| {
+        if !experiment.decides() {
+            return Ok(Vec::new());
+        }
+        let mine = record.map(|record| experiment.next(site, record));
+        let phases: Vec<Phase> = tell(stage.world, mine)?;
+        let more = Plan { phases, ..plan.clone() };
+        crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
+        Ok(more.phases)
+    };
+    carry_out(stage, plan.clone(), &mut next)
+}
+
+/// Rank 0's value on every rank.
+fn tell<T: Serialize + DeserializeOwned>(world: &dyn Comm, mine: Option<Result<T, String>>) -> Result<T, String> {
+    let mut text = mine.map(|value| serde_json::to_vec(&value).expect("plans can be written")).unwrap_or_default();
+    let mut length = (text.len() as u64).to_le_bytes();
+    world.bcast(0, Buffer::Bytes(&mut length));
+    text.resize(u64::from_le_bytes(length) as usize, 0);
+    world.bcast(0, Buffer::Bytes(&mut text));
+    serde_json::from_slice(&text).expect("rank 0 wrote it")
+}
+
+/// Says what comes next, given the record so far on rank 0; the same on every rank.
+type Next<'n> = &'n mut dyn FnMut(Option<&mut RunRecord>) -> Result<Vec<Phase>, String>;
+
+fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<RunRecord>, String> {
+    let Stage { world, seat, facts, observer } = stage;
+    let counting = Counting::new(world, &facts.counters);
+    let Plan { node_order, seed, payload, .. } = plan;
+    let run = Run { world, seat, node_order, seed, payload, observer, counting };
+    let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
         observer.save(record);
     }
     let mut groups: Option<Groups> = None;
-    for (index, phase) in plan.phases.iter().enumerate() {
-        if record.is_some() {
-            observer.phase(plan, index);
+    let mut done = 0;
+    loop {
+        while let Some(phase) = plan.phases.get(done) {
+            if record.is_some() {
+                observer.phase(&plan, done);
+            }
+            // Dividing the ranks is the costly part of a phase's start, so phases with the same division share it.
+            if groups.as_ref().is_none_or(|g| !g.fit(phase)) {
+                drop(groups.take());
+                groups = Some(Groups::divide(&run, phase));
+            }
+            let measured = run_phase(&run, phase, groups.as_ref().expect("just made"));
+            observer.heart(Beat::Ended);
+            done += 1;
+            if let (Some(record), Some(measured)) = (&mut record, measured) {
+                record.phases.push(measured);
+                if done < plan.phases.len() {
+                    observer.save(record);
+                }
+            }
         }
-        // Dividing the ranks is the costly part of a phase's start, so phases with the same division share it.
-        if groups.as_ref().is_none_or(|g| !g.fit(phase)) {
-            drop(groups.take());
-            groups = Some(Groups::divide(&run, phase));
-        }
-        let done = run_phase(&run, phase, groups.as_ref().expect("just made"));
-        observer.heart(Beat::Ended);
-        if let (Some(record), Some(done)) = (&mut record, done) {
-            record.phases.push(done);
-            if index + 1 == plan.phases.len() {
-                record.status = Status::Complete;
+        let more = next(record.as_mut());
+        if let Some(record) = &mut record {
+            match &more {
+                Ok(phases) if phases.is_empty() => record.status = Status::Complete,
+                Ok(phases) => record.plan.phases.extend(phases.iter().cloned()),
+                Err(reason) => record.status = Status::Incomplete { reason: reason.clone() },
             }
             observer.save(record);
         }
+        match more? {
+            phases if phases.is_empty() => return Ok(record),
+            phases => plan.phases.extend(phases),
+        }
     }
-    record
 }
 
 fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
@@ -176,14 +253,14 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let job = &phase.jobs[part.job];
     let (kernel, params) = resolve(&job.kernel, &job.params);
     let enough = part.instance.size() >= kernel.min_ranks;
-    let seed = run.plan.seed ^ (u64::from(part.number) << 32);
+    let seed = run.seed ^ (u64::from(part.number) << 32);
     let first = run.world.rank() == 0;
     let progress = |done: Progress| {
         if first {
             run.observer.progress(done);
         }
     };
-    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload, progress: &progress };
+    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.payload, progress: &progress };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     // Other jobs may load the network already, so what this one must know first does not go through it.
     let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));

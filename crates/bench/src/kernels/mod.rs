@@ -55,6 +55,11 @@ pub const KERNELS: &[Kernel] = &[
     null::NULL,
 ];
 
+/// Every name that a kernel is known by.
+pub fn names() -> Vec<&'static str> {
+    KERNELS.iter().map(|k| k.card.name).collect()
+}
+
 /// The kernel of this name, or what to say when there is none.
 pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
     let found = KERNELS.iter().find(|k| k.card.name == name);

@@ -24,11 +24,15 @@ pub const AMBIENT: Suite = Suite {
             CUT,
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     if layout.nodes < 2 {
         return Err(SuiteError::TooSmall(
             "ambient needs at least 2 nodes (or ranks that count as nodes: --unit rank)".into(),
@@ -56,8 +60,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         phases.push(Phase::new(About::Rest { index }, vec![rest(params, layout.nodes)]));
     }
     phases.pop();
-    let plan = Plan::new("ambient", *seed, NodeOrder::Shuffled, *payload, phases);
-    super::check(&plan, *layout)?;
+    let plan = Plan::new("ambient", seed, NodeOrder::Shuffled, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }
 

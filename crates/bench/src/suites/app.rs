@@ -13,7 +13,7 @@ pub const APP: Suite = Suite {
         about: "A command timed alone and under congestors on the rest of the allocation",
         source: "GPCNeT (Chunduri et al., SC '19) §5.3",
         params: &[
-            Param::new("command", Kind::Text, "", "what to run, by the shell, on the first of its nodes"),
+            Param::new("command", Kind::Command, "", "what to run, by the shell, on the first of its nodes"),
             Param::new("repeat", Kind::Count, "3", "how many times in each phase"),
             CONGESTORS,
             SHARE,
@@ -21,11 +21,15 @@ pub const APP: Suite = Suite {
             Param::new("cut", Kind::Count, "1", "divide the congestors' loop counts by this").simulated("10"),
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: Some(("tailback app -- CMD", "any command alone and under congestors")),
     plan,
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     let command = params.word("command").trim();
     if command.is_empty() {
         return Err(SuiteError::Unknown("app needs a command: tailback app -- CMD ARGS".into()));
@@ -35,7 +39,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let filler = [("placement", "other"), ("rounds", "1"), ("precision", "0"), ("time", "1s")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
-    let ground = ground(&Request { params: &all, ..request.clone() })?;
+    let ground = ground(&Request { params: &all, ..*request })?;
     let load = background(&list(params, "congestors")?, &[], &ground, &Limits::read(&all));
     let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
     let stop = Stop { blocks: params.count("repeat").max(1), ..Stop::ONCE };
@@ -53,7 +57,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase::new(About::Alone { test: "app".into() }, vec![job.clone()]),
         Phase::new(About::Loaded { test: "app".into(), by: Load::All }, std::iter::once(job).chain(load).collect()),
     ];
-    let plan = Plan::new("app", *seed, NodeOrder::Shuffled, *payload, phases);
-    super::check(&plan, *layout)?;
+    let plan = Plan::new("app", seed, NodeOrder::Shuffled, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }

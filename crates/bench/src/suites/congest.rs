@@ -22,11 +22,15 @@ pub const CONGEST: Suite = Suite {
                 .simulated("10"),
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: Some(("tailback congest --time 5m", "congestors only, for other jobs to run under")),
     plan,
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     if layout.nodes < 2 {
         return Err(SuiteError::TooSmall(
             "congest needs at least 2 nodes (or ranks that count as nodes: --unit rank)".into(),
@@ -35,7 +39,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // The roles' rules with everything on the loading side.
     let filler = [("share", "100%"), ("placement", "other"), ("rounds", "1"), ("precision", "0")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
-    let mut ground = ground(&Request { params: &all, ..request.clone() })?;
+    let mut ground = ground(&Request { params: &all, ..*request })?;
     ground.load.1 = layout.nodes;
     let limits = Limits::read(&all);
     let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());
@@ -45,7 +49,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
     }
     let phases = vec![Phase::new(About::Load, jobs)];
-    let plan = Plan::new("congest", *seed, NodeOrder::Shuffled, *payload, phases);
-    super::check(&plan, *layout)?;
+    let plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }

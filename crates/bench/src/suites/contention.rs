@@ -27,6 +27,9 @@ pub const CONTENTION: Suite = Suite {
             ),
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
@@ -140,7 +143,8 @@ pub fn plan_of(phases: Vec<Phase>, seed: u64, payload: record::Payload) -> Plan 
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     let bytes = params.size("size") as u64;
     let mut list = Vec::new();
     for (i, text) in params.names("flows").iter().enumerate() {
@@ -170,14 +174,15 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let alone = [Flow { name: "alone".into(), ..list[0].clone() }];
     let all =
         [phases(("alone", Purpose::Alone), &alone, mode), phases(("graph", Purpose::Score), &list, mode)].concat();
-    let plan = plan_of(all, *seed, *payload);
-    super::check(&plan, *layout)?;
+    let plan = plan_of(all, seed, payload);
+    super::check(&plan, layout)?;
     Ok(plan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::Site;
     use record::{Layout, Payload};
 
     #[test]
@@ -201,8 +206,8 @@ mod tests {
     fn the_suite_refuses_what_is_no_flow() {
         let layout = Layout::even(3, 2);
         let make = |text: &str| {
-            let params = CONTENTION.card.resolve(&Params::from([("flows".to_string(), text.to_string())])).unwrap();
-            plan(&Request { params: &params, layout, seed: 1, payload: Payload::Checked })
+            let given = Params::from([("flows".to_string(), text.to_string())]);
+            CONTENTION.plan_on(&given, &Site::new(layout, false), 1, Payload::Checked)
         };
         assert_eq!(make("0>1,0>2").unwrap().phases.len(), 6);
         for bad in ["0>0", "0>3", "0", "", "x>1", "0>1,0>2,0>1"] {

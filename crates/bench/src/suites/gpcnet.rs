@@ -37,6 +37,9 @@ pub const GPCNET: Suite = Suite {
             CUT,
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
@@ -46,7 +49,8 @@ pub(super) const CANARIES: Param = Param::new(
     Kind::Text,
     "p2p-lat,p2p-bw-sync,allreduce",
     "kernels to measure, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas",
-);
+)
+.known(crate::kernels::names);
 pub(super) const TIME: Param =
     Param::new("time", Kind::Time, "10s", "time limit of each canary in each phase, of the machine's clock")
         .simulated("20ms");
@@ -58,7 +62,8 @@ pub(super) const CUT: Param =
     Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are").simulated("10");
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     if layout.nodes < 2 {
         let say = "gpcnet needs at least 2 nodes (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
@@ -106,23 +111,22 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase::new(About::Loaded { test: w.label.clone(), by: by.clone() }, jobs));
         }
     }
-    let mut plan = Plan::new("gpcnet", *seed, NodeOrder::Shuffled, *payload, phases);
+    let mut plan = Plan::new("gpcnet", seed, NodeOrder::Shuffled, payload, phases);
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
-    super::check(&plan, *layout)?;
+    super::check(&plan, layout)?;
     Ok(plan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::Site;
     use record::{Layout, Payload};
     use spec::Params;
 
     fn make(nodes: u32, given: &[(&str, &str)]) -> Result<Plan, SuiteError> {
         let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let params = GPCNET.card.resolve(&given)?;
-        let layout = Layout::even(nodes, 2);
-        plan(&Request { params: &params, layout, seed: 1, payload: Payload::Checked })
+        GPCNET.plan_on(&given, &Site::new(Layout::even(nodes, 2), false), 1, Payload::Checked)
     }
 
     #[test]

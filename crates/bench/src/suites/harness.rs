@@ -15,11 +15,15 @@ pub const HARNESS: Suite = Suite {
             Param::new("rounds", Kind::Count, "1000", "blocks").simulated("30"),
         ],
     },
+    asks: &[],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     let stop = Stop {
         warmup: 100,
         steps: params.count("steps").min(u64::from(u32::MAX)) as u32,
@@ -36,7 +40,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         stop,
     };
     let phases = vec![Phase::new(About::Alone { test: "null".into() }, vec![job])];
-    let plan = Plan::new("harness", *seed, NodeOrder::Natural, *payload, phases);
-    super::check(&plan, *layout)?;
+    let plan = Plan::new("harness", seed, NodeOrder::Natural, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }

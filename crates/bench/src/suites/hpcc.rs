@@ -7,12 +7,12 @@ mod input;
 mod sizes;
 
 use super::{Request, Suite, SuiteError};
-use comm::{Comm, Reduce, agree};
+use crate::site::Ask;
 use input::Input;
 use record::{About, Instances, Job, Layout, Members, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
 use spec::card::parse_share;
 use spec::near::unknown;
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, Work, about_bytes, parse_bytes};
+use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};
 
 /// The suite.
 pub const HPCC: Suite = Suite {
@@ -26,7 +26,8 @@ pub const HPCC: Suite = Suite {
                 Kind::Text,
                 "",
                 "tests, modes or mode/test: `hpl,ptrans`, `star`, `single/fft`; empty for all",
-            ),
+            )
+            .known(test_names),
             Param::new(
                 "memory",
                 Kind::Text,
@@ -41,13 +42,14 @@ pub const HPCC: Suite = Suite {
             Param::new("p", Kind::Count, "0", "process rows, 0 = as square as possible"),
             Param::new("q", Kind::Count, "0", "process columns, 0 = as square as possible"),
             Param::new("repetitions", Kind::Count, "1", "how often each test runs"),
-            Param::new("hpccinf", Kind::Text, "", "an input file of the original"),
+            Param::new("hpccinf", Kind::File, "", "an input file of the original"),
             Param::new(
                 "blas",
                 Kind::Text,
                 "fastest",
                 "dense kernels: fastest, builtin, system, or the path of a library",
-            ),
+            )
+            .known(|| vec!["fastest", "builtin", "system"]),
             Param::new(
                 "stores",
                 Kind::Choice(&["fastest", "plain", "streaming"]),
@@ -62,6 +64,9 @@ pub const HPCC: Suite = Suite {
             ),
         ],
     },
+    asks: &[Ask::Memory],
+    alone: true,
+    shortcut: None,
     plan,
 };
 
@@ -72,45 +77,22 @@ const ROUNDS: u32 = 10;
 /// Extra sizes of PTRANS below this part of half of N are not run.
 const PTRANS_LEAST: f64 = 0.9486 * 0.5;
 
-/// Fills in `rank-memory` and `threads-per-rank` where nobody gave them, from what the nodes have; the same on all ranks. Collective.
-///
-/// A simulated machine's host is not this one: there the original's assumption holds, 64 MiB and one thread.
-pub fn fit(world: &dyn Comm, params: &mut Params) {
-    if !params.contains_key("rank-memory") || world.charge(Work::NONE) {
-        return;
-    }
-    let here = world.split(Some(world.node() as u32), 0).expect("every rank joins its node");
-    let facts = local::host::facts();
-    let each = facts.available.or(facts.memory).map_or(sizes::DEFAULT_MEMORY as f64, |m| m as f64 / here.size() as f64);
-    // A launcher that binds gives each rank its own processors; one that does not gives all of them to all.
-    let shared = facts.cpus.len() == facts.machine_cpus;
-    let cores = if shared { facts.cores / here.size() } else { facts.cores };
-    let (memory, cores) = (agree(world, each, Reduce::Min), agree(world, cores as f64, Reduce::Min));
-    let mut set = |name: &str, value: String| {
-        if params.get(name).is_some_and(|old| old.as_str() == "0") {
-            params.insert(name.into(), value);
-        }
-    };
-    set("rank-memory", format!("{}", memory as u64));
-    set("threads-per-rank", format!("{}", (cores as u64).max(1)));
-}
-
 fn refuse(text: String) -> SuiteError {
     SuiteError::Unknown(format!("hpcc: {text}"))
 }
 
 /// The input file, or its equivalent from flags, memory and ranks.
-fn read(params: &Params, ranks: usize) -> Result<Input, SuiteError> {
+fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
+    let (params, ranks) = (request.params, request.site.layout.ranks as usize);
     let path = params.word("hpccinf");
-    let memory = match params.size("rank-memory") as u64 {
-        0 => sizes::DEFAULT_MEMORY,
-        bytes => bytes,
-    };
+    // A simulated machine's host is not this one: there the original's assumption holds.
+    let known = Some(params.size("rank-memory") as u64).filter(|bytes| *bytes > 0).or(request.site.memory);
+    let memory = known.unwrap_or(sizes::DEFAULT_MEMORY);
     let mut input = if path.is_empty() {
         chosen(params, ranks, memory)?
     } else {
-        let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {path}: {e}")))?;
-        let mut input = Input::read(&text).map_err(|e| refuse(format!("{path}: {e}")))?;
+        let text = request.files.get("hpccinf").ok_or_else(|| refuse(format!("{path} was not read")))?;
+        let mut input = Input::read(text).map_err(|e| refuse(format!("{path}: {e}")))?;
         input.notes.insert(0, format!("sizes and choices from {path}"));
         input
     };
@@ -122,7 +104,7 @@ fn read(params: &Params, ranks: usize) -> Result<Input, SuiteError> {
     }
     let (most, fewest) = (input.largest(), input.fewest());
     let bytes = sizes::matrix_bytes(most, fewest);
-    if params.size("rank-memory") > 0 && bytes > memory {
+    if known.is_some() && bytes > memory {
         let place = if path.is_empty() { "--n".into() } else { format!("{path}: line 6") };
         let (need, have) = (about_bytes(bytes), about_bytes(memory));
         return Err(refuse(format!(
@@ -276,9 +258,12 @@ fn params<const N: usize>(list: [(&str, String); N]) -> Params {
 
 /// All tests in the order of version 1.5.0.
 fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
-    let (given, ranks) = (request.params, request.layout.ranks as usize);
+    let (given, ranks) = (request.params, request.site.layout.ranks as usize);
     let repetitions = given.count("repetitions").max(1);
-    let threads = given.count("threads-per-rank").max(1).to_string();
+    let threads = match given.count("threads-per-rank") {
+        0 => request.site.cores.unwrap_or(1).to_string(),
+        threads => threads.to_string(),
+    };
     let blas = given.word("blas").to_string();
     let bytes = sizes::matrix_bytes(input.largest(), input.fewest());
     let threshold = input.threshold.to_string();
@@ -358,6 +343,13 @@ fn network() -> [(&'static str, &'static str, Params); 4] {
     ]
 }
 
+/// Names of tests and modes, for completion by the shell.
+fn test_names() -> Vec<&'static str> {
+    let modes = TestMode::ALL.map(TestMode::word);
+    let tests = ["random-access", "random-access-lcg", "ptrans", "dgemm", "stream", "fft", "hpl", "latency"];
+    modes.into_iter().chain(tests).chain(network().map(|(test, ..)| test)).collect()
+}
+
 /// Which cases the user asked for.
 fn wanted(cases: Vec<Case>, only: &[String]) -> Result<Vec<Case>, SuiteError> {
     let names = |c: &Case| [c.test.to_string(), c.mode.word().to_string(), format!("{}/{}", c.mode.word(), c.test)];
@@ -392,17 +384,18 @@ fn single(layout: Layout, seed: u64) -> RankAt {
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
-    let input = read(params, layout.ranks as usize)?;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
+    let input = read(request)?;
     let everyone = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None };
     let mut phases = Vec::new();
     for case in wanted(cases(request, &input), &params.names("only"))? {
         let (members, instances) = match (case.mode, case.ranks) {
-            (TestMode::Single, _) => (Members::Places(vec![single(*layout, *seed)]), Instances::Rank),
+            (TestMode::Single, _) => (Members::Places(vec![single(layout, seed)]), Instances::Rank),
             // STREAM's star has a barrier around each kernel, so its ranks are together.
             (TestMode::Star, _) if case.test != "stream" => (everyone.clone(), Instances::Rank),
             (_, Some(ranks)) if ranks < layout.ranks as usize => {
-                (Members::Places(first(ranks, *layout)), Instances::Job)
+                (Members::Places(first(ranks, layout)), Instances::Job)
             }
             _ => (everyone.clone(), Instances::Job),
         };
@@ -424,8 +417,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase::new(about, vec![job]));
         }
     }
-    let mut plan = Plan::new("hpcc", *seed, NodeOrder::Natural, *payload, phases);
+    let mut plan = Plan::new("hpcc", seed, NodeOrder::Natural, payload, phases);
     plan.notes = input.notes;
-    super::check(&plan, *layout)?;
+    super::check(&plan, layout)?;
     Ok(plan)
 }

@@ -6,10 +6,8 @@
 mod class;
 
 use super::{Request, Suite, SuiteError};
-use crate::layout::Seat;
+use crate::site::Ask;
 use class::Class;
-pub use class::Whereabouts;
-use comm::Comm;
 use record::{About, Instances, Job, Members, NodeOrder, PairPattern, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, parse_bytes};
 
@@ -25,13 +23,13 @@ pub const MAXRATE: Suite = Suite {
                 Kind::Text,
                 "pingpong",
                 "what pairs do: pingpong (the paper's), stream (one way), duplex (both ways)",
-            ),
+            ).known(|| MODES.iter().map(|m| m.0).collect()),
             Param::new(
                 "pair",
                 Kind::Text,
                 "near",
                 "which ranks, several by commas: near (first two nodes), same-switch, same-group, far, inside (one node), same-socket, cross-socket, nodes A-B, or slots N/S-T/S-T",
-            ),
+            ).known(|| vec!["near", "same-switch", "same-group", "far", "inside", "same-socket", "cross-socket"]),
             Param::new(
                 "pairs",
                 Kind::Text,
@@ -74,6 +72,9 @@ pub const MAXRATE: Suite = Suite {
             ),
         ],
     },
+    asks: &[Ask::Distances, Ask::Sockets],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
@@ -148,7 +149,8 @@ fn given(list: &[(&str, String)]) -> Params {
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     let trials = params.count("trials");
     if !(1..=MOST_TRIALS).contains(&trials) {
         return Err(wrong("trials", params.word("trials"), format!("from 1 to {MOST_TRIALS}: trials are kept apart")));
@@ -160,9 +162,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         modes.push(*MODES.iter().find(|m| m.0 == name).ok_or_else(|| SuiteError::Unknown(known()))?);
     }
     let mut phases = Vec::new();
-    for text in params.names("pair") {
-        let class = Class::read(&text, *layout)?;
-        let most = class.most(*layout);
+    for text in class::settle(request.site, &params.names("pair"))? {
+        let class = Class::read(&text, layout)?;
+        let most = class.most(layout);
         if most == 0 {
             return Err(SuiteError::TooSmall(format!("maxrate: pair={text} needs 2 ranks on the node")));
         }
@@ -180,9 +182,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     if phases.is_empty() {
         return Err(SuiteError::Unknown("maxrate: nothing to do; give modes, pair and pairs".into()));
     }
-    Rng::new(*seed, "maxrate order", 0).shuffle(&mut phases);
-    let plan = Plan::new("maxrate", *seed, NodeOrder::Natural, *payload, phases);
-    super::check(&plan, *layout)?;
+    Rng::new(seed, "maxrate order", 0).shuffle(&mut phases);
+    let plan = Plan::new("maxrate", seed, NodeOrder::Natural, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }
 
@@ -250,25 +252,17 @@ fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, S
     Ok(phases)
 }
 
-/// Asks the machine about the classes that only it knows; on other suites' parameters it does nothing. Collective.
-pub fn settle(world: &dyn Comm, seat: &Seat, here: Whereabouts, params: &mut Params) -> Result<(), SuiteError> {
-    if let Some(pair) = params.get_mut("pair") {
-        *pair = class::settle(world, seat, here, pair)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::Site;
     use record::{Layout, Payload};
 
     fn make(layout: (u32, u32), options: &[(&str, &str)]) -> Result<Plan, SuiteError> {
         let options: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let params = MAXRATE.card.resolve(&options)?;
         let (nodes, slots) = layout;
-        let layout = Layout::even(nodes, slots);
-        plan(&Request { params: &params, layout, seed: 3, payload: Payload::Checked })
+        let site = Site::new(Layout::even(nodes, slots), false);
+        MAXRATE.plan_on(&options, &site, 3, Payload::Checked)
     }
 
     #[test]

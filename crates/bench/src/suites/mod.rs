@@ -4,7 +4,7 @@ mod ambient;
 mod app;
 mod congest;
 pub mod contention;
-mod gpcnet;
+pub mod gpcnet;
 mod harness;
 pub mod hpcc;
 mod loops;
@@ -12,30 +12,40 @@ pub mod maxrate;
 mod network;
 mod roles;
 
-use record::{Layout, Plan};
+use crate::site::{Ask, Site};
+use record::{Layout, Payload, Plan};
 use spec::near::unknown;
 use spec::{Card, ParamError, Params};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// One entry of the table of suites.
 pub struct Suite {
     /// Name, one line, source, parameters.
     pub card: Card,
+    /// What it must know of the site.
+    pub asks: &'static [Ask],
+    /// Whether it is worth running on one process without a network.
+    pub alone: bool,
+    /// How it is called and what for, if it has a command of its own: `tailback NAME` for `tailback run NAME`.
+    pub shortcut: Option<(&'static str, &'static str)>,
     /// Makes the plan.
     pub plan: fn(&Request<'_>) -> Result<Plan, SuiteError>,
 }
 
 /// What a plan is made from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Every parameter of the suite's card, checked.
     pub params: &'a Params,
-    /// The layout it will run on.
-    pub layout: Layout,
+    /// What stands in the files that parameters name, by parameter.
+    pub files: &'a BTreeMap<String, String>,
+    /// What is known of where it will run.
+    pub site: &'a Site,
     /// All that is random derives from it.
     pub seed: u64,
     /// Whether messages carry data that is checked.
-    pub payload: record::Payload,
+    pub payload: Payload,
 }
 
 /// A plan that cannot be made.
@@ -50,9 +60,26 @@ pub enum SuiteError {
     /// The layout is too small.
     #[error("{0}")]
     TooSmall(String),
+    /// It makes no sense.
+    #[error("{0}")]
+    Senseless(String),
     /// The plan contradicts itself or the layout.
     #[error(transparent)]
     Plan(#[from] record::PlanError),
+}
+
+impl From<String> for SuiteError {
+    fn from(why: String) -> SuiteError {
+        SuiteError::Senseless(why)
+    }
+}
+
+impl Suite {
+    /// The plan of some parameters, the rest at their defaults; for whoever has no files to name.
+    pub fn plan_on(&self, given: &Params, site: &Site, seed: u64, payload: Payload) -> Result<Plan, SuiteError> {
+        let params = self.card.resolve_on(given, site.simulated)?;
+        (self.plan)(&Request { params: &params, files: &BTreeMap::new(), site, seed, payload })
+    }
 }
 
 /// Every suite, in the order of `tailback list`.

@@ -15,6 +15,9 @@ pub const NETWORK: Suite = Suite {
         source: "GPCNeT (Chunduri et al., SC '19), network_test",
         params: &[SLOTS, TIME, ROUNDS, PRECISION, CUT],
     },
+    asks: &[],
+    alone: false,
+    shortcut: None,
     plan,
 };
 
@@ -31,7 +34,8 @@ const TESTS: [(&str, &str, &str); 8] = [
 ];
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
-    let Request { params, layout, seed, payload } = request;
+    let &Request { params, seed, payload, .. } = request;
+    let layout = request.site.layout;
     if layout.nodes < 2 {
         let say = "network needs at least 2 nodes (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
@@ -50,7 +54,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase::new(About::Alone { test: name.into() }, vec![job])
     };
     let phases = TESTS.into_iter().map(phase).collect();
-    let plan = Plan::new("network", *seed, NodeOrder::Natural, *payload, phases);
-    super::check(&plan, *layout)?;
+    let plan = Plan::new("network", seed, NodeOrder::Natural, payload, phases);
+    super::check(&plan, layout)?;
     Ok(plan)
 }

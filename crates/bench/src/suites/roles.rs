@@ -12,7 +12,7 @@ pub(super) const CONGESTORS: Param = Param::new(
     Kind::Text,
     "a2a,p2p-incast,put-incast,get-bcast",
     "kernels that load the network, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas; `NAME@3` gets three times the nodes of `NAME@1`",
-);
+).known(crate::kernels::names);
 /// How much of the machine does.
 pub(super) const SHARE: Param = Param::new("share", Kind::Share, "80%", "share of the nodes that run congestors");
 /// Where they are.
@@ -100,7 +100,7 @@ pub(super) struct Ground {
 
 /// How many slots of a node take part, if not all: so many on each of its parts.
 pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
-    let (asked, layout) = (request.params.count("slots"), &request.layout);
+    let (asked, layout) = (request.params.count("slots"), request.site.layout);
     let used = asked.saturating_mul(layout.parts_per_node.into());
     if used > layout.max_ranks_per_node.into() {
         let parts =
@@ -113,7 +113,7 @@ pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
 }
 
 pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
-    let Request { params, layout, .. } = request;
+    let (params, layout) = (request.params, request.site.layout);
     let slots = slots(request)?;
     if params.word("placement") == "same" {
         let all = slots.unwrap_or(layout.min_ranks_per_node);

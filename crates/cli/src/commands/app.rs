@@ -1,17 +1,19 @@
-//! `tailback app -- CMD`: a command alone and under congestors, and how commands are run.
+//! Commands that users give to be measured: how they are read, and how they are run.
 
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches};
 use std::process::{Command, Stdio};
 
-/// The suite's parameter that holds the command.
-pub const COMMAND: &str = "command";
+/// The words after `--`.
+pub fn words() -> Arg {
+    Arg::new("words").num_args(1..).last(true).value_name("CMD").help("What to run, with its arguments")
+}
 
-/// The command after `--` as one line for the shell, or as given by `--command`.
-pub fn command(args: &ArgMatches) -> Option<String> {
-    if let Ok(Some(words)) = args.try_get_many::<String>("words") {
+/// The command after `--` as one line for the shell, or as given by the option of this name.
+pub fn command(args: &ArgMatches, option: &str) -> Option<String> {
+    if let Some(words) = args.get_many::<String>("words") {
         return Some(words.map(|w| quoted(w)).collect::<Vec<_>>().join(" "));
     }
-    args.try_get_one::<String>(COMMAND).ok().flatten().cloned()
+    args.get_one::<String>(option).cloned()
 }
 
 /// A word as the shell takes it back.

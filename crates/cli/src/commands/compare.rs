@@ -1,10 +1,12 @@
 //! `tailback compare`: runs beside a first one, beside published systems, and against thresholds.
 
+use super::CommandEntry;
+use crate::args::{TABLE, records, text_or_markdown, value};
 use crate::commands::report::{open, outcome};
 use crate::exit::{Exit, Fail};
 use crate::output;
 use crate::published::{With, with};
-use clap::ArgMatches;
+use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use report::compare::require::Requirement;
 use report::compare::{Comparison, Judgement, compare as compare_views, compared, published, published_hpcc};
@@ -12,8 +14,43 @@ use report::grid::Grid;
 use report::{View, merits};
 use std::path::PathBuf;
 
+/// Its line in the table of commands.
+pub const COMPARE: CommandEntry = CommandEntry {
+    line: command,
+    run: compare,
+    welcome: Some((
+        "tailback compare A.json B.json",
+        "what changed, how sure that is, and thresholds for acceptance tests",
+    )),
+};
+
+fn command() -> Command {
+    let known = record::reference::keys().join(", ");
+    let hpcc = record::hpcc_systems::keys().join(", ");
+    Command::new("compare")
+        .about("Compare runs with the first of them, with published systems, and with thresholds")
+        .arg(records())
+        .arg(
+            value(
+                "require",
+                "'NAME < NUMBER'",
+                "Exit with 3 unless this holds in every run; may be given several times",
+            )
+            .action(ArgAction::Append),
+        )
+        .arg(
+            value("with", "SYSTEM|FILE.csv", "Show a published system, or a table of them, beside the first run; may be given several times")
+                .action(ArgAction::Append),
+        )
+        .arg(value("matters", "SHARE", "Smaller differences do not count").default_value("1%"))
+        .arg(text_or_markdown())
+        .after_help(format!(
+            "Published systems of GPCNeT: {known}\nof HPC Challenge: {hpcc}\n{TABLE}\nNames for --require are those of the FOM lines of `tailback report`."
+        ))
+}
+
 /// Compares every record with the first and prints what the data show.
-pub fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
     let paths: Vec<&PathBuf> = args.get_many("records").expect("it is required").collect();
     let texts = |option: &str| args.get_many::<String>(option).into_iter().flatten().cloned().collect::<Vec<_>>();
     let requirements: Vec<Requirement> =

@@ -1,14 +1,30 @@
 //! `tailback doctor`: what this machine is, which MPI would be used and why, what is missing and the command that mends it.
 
+use super::CommandEntry;
+use crate::args::value;
 use crate::exit::Exit;
 use crate::host;
 use crate::output;
-use clap::ArgMatches;
+use clap::{ArgMatches, Command, value_parser};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// Its line in the table of commands.
+pub const DOCTOR: CommandEntry = CommandEntry {
+    line: command,
+    run: doctor,
+    welcome: Some(("tailback doctor", "what this machine has and what is missing")),
+};
+
+fn command() -> Command {
+    let lib = value("mpi-lib", "FILE", "The MPI library to look at")
+        .value_parser(value_parser!(PathBuf))
+        .env("TAILBACK_MPI_LIB");
+    Command::new("doctor").about("What this machine is, which MPI would be used and why, and what is missing").arg(lib)
+}
+
 /// Prints the findings. It looks, it changes nothing.
-pub fn doctor(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn doctor(args: &ArgMatches) -> anyhow::Result<Exit> {
     let mut out = String::new();
     this_machine(&mut out);
     message_passing(&mut out, args.get_one::<PathBuf>("mpi-lib").map(PathBuf::as_path));

@@ -1,16 +1,23 @@
 //! `tailback fit maxrate`: parameters, limits, error tables and advice from measured times.
 
+use super::CommandEntry;
 use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use model::maxrate::{Location, Pattern, Recorded, Settings, Weighting, nodecomm, study};
+use model::maxrate::{Location, Pattern, Recorded, StudySettings, Weighting, nodecomm, study};
 use report::maxrate::of_study;
 use report::section::Block;
 use std::path::{Path, PathBuf};
 
-/// Its command line.
-pub fn command() -> Command {
+/// Its line in the table of commands.
+pub const FIT: CommandEntry = CommandEntry {
+    line: command,
+    run: fit,
+    welcome: Some(("tailback fit maxrate RUN.json", "models of a node's rate from `run maxrate`, and advice")),
+};
+
+fn command() -> Command {
     let option = |name: &'static str, unit: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(unit).help(help)
     };
@@ -54,7 +61,7 @@ pub fn command() -> Command {
 }
 
 /// Runs it.
-pub fn fit(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn fit(args: &ArgMatches) -> anyhow::Result<Exit> {
     let (_, args) = args.subcommand().expect("one is required");
     let path = args.get_one::<PathBuf>("file").expect("it is required");
     let data = read(path, args)?;
@@ -121,7 +128,7 @@ fn from_nodecomm(text: &str, args: &ArgMatches) -> Result<Recorded, String> {
     Ok(data)
 }
 
-fn settings(args: &ArgMatches) -> anyhow::Result<Settings> {
+fn settings(args: &ArgMatches) -> anyhow::Result<StudySettings> {
     let word = |name: &str| args.get_one::<String>(name).expect("it has a default").as_str();
     let size = |name: &str| spec::parse_bytes(word(name)).map_err(|e| Fail::usage(format!("--{name}: {e}")));
     let phase_starts = match word("phases") {
@@ -133,7 +140,7 @@ fn settings(args: &ArgMatches) -> anyhow::Result<Settings> {
                 .collect::<anyhow::Result<Vec<u64>>>()?,
         ),
     };
-    Ok(Settings {
+    Ok(StudySettings {
         weighting: if word("weights") == "paper" { Weighting::Paper } else { Weighting::Relative },
         location: if word("location") == "minimum" { Location::Minimum } else { Location::Median },
         phase_starts,

@@ -1,14 +1,37 @@
 //! `tailback generate`: files for packagers, made from the same tables as the help.
 
+use super::CommandEntry;
 use crate::args;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::Context;
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;
 
+/// Its line in the table of commands.
+pub const GENERATE: CommandEntry = CommandEntry { line: command, run: generate, welcome: None };
+
+fn command() -> Command {
+    Command::new("generate")
+        .about("Write shell completions, man pages or the JSON schema of a record")
+        .subcommand_required(true)
+        .subcommands([
+            Command::new("completions").about("For a shell, to stdout").arg(
+                Arg::new("shell").required(true).value_parser(value_parser!(clap_complete::Shell)).help("Which shell"),
+            ),
+            Command::new("man").about("All man pages, into a folder").arg(
+                Arg::new("dir")
+                    .required(true)
+                    .value_name("DIR")
+                    .value_parser(value_parser!(PathBuf))
+                    .value_hint(ValueHint::DirPath),
+            ),
+            Command::new("schema").about("The JSON schema of run.json, to stdout"),
+        ])
+}
+
 /// Writes completions, man pages or the schema.
-pub fn generate(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn generate(args: &ArgMatches) -> anyhow::Result<Exit> {
     match args.subcommand() {
         Some(("completions", args)) => {
             let shell = *args.get_one::<clap_complete::Shell>("shell").expect("it is required");

@@ -1,19 +1,42 @@
 //! `tailback history`: a folder of runs over time.
 
+use super::CommandEntry;
 use super::compare::table;
+use crate::args::value;
 use crate::exit::{Exit, Fail};
 use crate::output;
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use record::RunRecord;
 use report::compare::history::{Run, groups, series};
 use report::grid::Grid;
 use std::path::{Path, PathBuf};
 
+/// Its line in the table of commands.
+pub const HISTORY: CommandEntry = CommandEntry { line: command, run: history, welcome: None };
+
+fn command() -> Command {
+    let dir = Arg::new("dir")
+        .required(true)
+        .value_name("DIR")
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("A folder with run.json files, at any depth up to 6");
+    Command::new("history")
+        .about("How figures of merit moved over a folder of runs")
+        .arg(dir)
+        .arg(value("merit", "TEXT", "Only figures of merit whose name contains this"))
+        .arg(
+            value("format", "FORMAT", "Tables, or a page with pictures")
+                .default_value("text")
+                .value_parser(["text", "markdown", "html"]),
+        )
+}
+
 /// Folders deeper than this are not searched.
 const DEPTH: usize = 6;
 
 /// Prints how each figure of merit moved.
-pub fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     let dir = args.get_one::<PathBuf>("dir").expect("it is required");
     let filter = args.get_one::<String>("merit").map_or("", String::as_str);
     let format = args.get_one::<String>("format").expect("it has a default").as_str();

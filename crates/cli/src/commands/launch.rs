@@ -4,16 +4,16 @@
 //! as there are cores, where congestion shows most). The script is plain shell, to be read and edited; the program itself never
 //! calls a launcher while it measures. What can be found wrong before the job waits in a queue is found here.
 
+use super::CommandEntry;
+use super::run::read_suite;
 use crate::args::{self, flag, number, value};
 use crate::exit::{Exit, Fail};
 use crate::output;
-use bench::Suite;
-use bench::suites::Request;
+use bench::{Experiment, Site, SuiteRun};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use record::{Layout, Payload};
 use report::html::command as shell;
-use spec::Params;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -28,8 +28,14 @@ const TAKEN: [(&str, &str); 4] = [
     ("ranks-per-node", "it sizes a simulated machine; use --ranks-per-node before `--`"),
 ];
 
-/// The command line.
-pub fn command() -> Command {
+/// Its line in the table of commands.
+pub const LAUNCH: CommandEntry = CommandEntry {
+    line: command,
+    run: launch,
+    welcome: Some(("tailback launch --nodes 64 -- gpcnet", "the Slurm job of a sweep over ranks per node")),
+};
+
+fn command() -> Command {
     Command::new("launch")
         .about("Print or submit the Slurm job of a suite, for several numbers of ranks per node")
         .arg(number("nodes", "Nodes of the job").required(true))
@@ -54,7 +60,7 @@ pub fn command() -> Command {
 }
 
 /// Prints the script, or submits it and prints the job's number.
-pub fn launch(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn launch(args: &ArgMatches) -> anyhow::Result<Exit> {
     let job = Job::read(args)?;
     let script = job.script();
     match args.get_flag("submit") {
@@ -211,23 +217,21 @@ fn check(words: &[String], nodes: u32, per_node: &[PerNode]) -> anyhow::Result<&
             "--plan-only after `--`: nothing would run; `tailback run SUITE --plan-only` prints plans",
         ));
     }
-    let values =
-        suite.card.params.iter().filter_map(|p| Some((p.name.to_string(), given.get_one::<String>(p.name)?.clone())));
-    let params = suite.card.resolve(&values.collect()).map_err(Fail::usage)?;
+    let experiment = read_suite(suite, given, false)?;
     for count in per_node.iter().filter_map(|p| if let PerNode::Number(n) = p { Some(*n) } else { None }) {
-        plan(suite, &params, nodes, count)?;
+        plan(&experiment, nodes, count)?;
     }
     Ok(suite.card.name)
 }
 
-fn plan(suite: &Suite, params: &Params, nodes: u32, count: u32) -> anyhow::Result<()> {
+fn plan(experiment: &SuiteRun, nodes: u32, count: u32) -> anyhow::Result<()> {
     if nodes.checked_mul(count).is_none() {
         let text = format!("{nodes} nodes with {count} ranks each are more ranks than can be counted");
         return Err(Fail::usage(text));
     }
-    let layout = Layout::even(nodes, count);
-    let request = Request { params, layout, seed: 1, payload: Payload::Checked };
-    (suite.plan)(&request).map(drop).map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))
+    let site = Site::new(Layout::even(nodes, count), false);
+    let made = experiment.plan(&site, 1, Payload::Checked);
+    made.map(drop).map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))
 }
 
 /// Slurm's time: whole minutes, rounded up.

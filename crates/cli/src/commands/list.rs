@@ -1,9 +1,11 @@
 //! `tailback list`: what there is, in the order of the tables; with `--markdown`, the page docs/KERNELS.md.
 
+use super::CommandEntry;
+use crate::args::flag;
 use crate::exit::Exit;
 use crate::output;
 use bench::{KERNELS, SUITES};
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches, Command};
 use model::contention::RULES;
 use model::maxrate::MODELS;
 use report::FORMATS;
@@ -14,6 +16,21 @@ use sim::routing::ROUTINGS;
 use sim::topology::TOPOLOGIES;
 use spec::Card;
 use std::fmt::Write;
+
+/// Its line in the table of commands.
+pub const LIST: CommandEntry = CommandEntry {
+    line: command,
+    run: list,
+    welcome: Some(("tailback list", "suites, kernels, machines and formats")),
+};
+
+fn command() -> Command {
+    let what = Arg::new("what").help("Show one list only").value_parser(crate::commands::list::NAMES);
+    Command::new("list")
+        .about("List suites, kernels, machines and formats; by name also topologies, routings, controls, rules, models, counters")
+        .arg(what)
+        .arg(flag("markdown", "All lists with all parameters, as the page docs/KERNELS.md"))
+}
 
 /// One list: its name, what it holds, its entries.
 struct List {
@@ -36,7 +53,7 @@ pub const NAMES: [&str; 10] =
 const FIRST: usize = 4;
 
 /// Prints the lists.
-pub fn list(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn list(args: &ArgMatches) -> anyhow::Result<Exit> {
     let wanted = args.get_one::<String>("what").map(String::as_str);
     let markdown = args.get_flag("markdown");
     let shown = |i: usize, list: &List| wanted.map_or(markdown || i < FIRST, |w| w == list.name);

@@ -1,16 +1,38 @@
 //! `tailback report`: recorded runs, shown again.
 
+use super::CommandEntry;
+use crate::args::{TABLE, format_option, records, value};
 use crate::exit::{Exit, Fail};
 use crate::output;
 use crate::published::with;
-use clap::ArgMatches;
+use clap::{ArgAction, ArgMatches, Command};
 use record::hpcc_systems::System;
-use record::{RunRecord, hpccoutf};
+use record::{About, RunRecord, hpccoutf};
 use report::{Outcome, View, format, write_all};
 use std::path::{Path, PathBuf};
 
+/// Its line in the table of commands.
+pub const REPORT: CommandEntry = CommandEntry {
+    line: command,
+    run: report,
+    welcome: Some(("tailback report RUN.json", "show a recorded run again")),
+};
+
+fn command() -> Command {
+    let known = record::hpcc_systems::keys().join(", ");
+    let what = "Draw a published HPC Challenge system, or a table of them, on the page of its runs; may be given several times";
+    Command::new("report")
+        .about("Show recorded runs")
+        .arg(records())
+        .arg(format_option())
+        .arg(value("with", "SYSTEM|FILE.csv", what).action(ArgAction::Append))
+        .after_help(format!(
+            "Published systems of HPC Challenge: {known}; those of GPCNeT are on each of its pages.\n{TABLE}"
+        ))
+}
+
 /// Prints the records: as one document where the format can, else one after the other.
-pub fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
     let format = format(args.get_one::<String>("format").expect("it has a default")).map_err(Fail::usage)?;
     let paths = args.get_many::<PathBuf>("records").expect("it is required");
     let records: Vec<RunRecord> = paths.map(|p| open(p)).collect::<anyhow::Result<_>>()?;
@@ -32,7 +54,8 @@ fn page_beside(format: &str, views: &[View<'_>], systems: &[System]) -> anyhow::
             "--with draws systems on a page: add --format html; `tailback compare` has them as a table",
         ));
     }
-    if views.iter().all(|v| v.record.plan.suite != "hpcc") {
+    let tested = |v: &View<'_>| v.record.phases.iter().any(|p| matches!(p.about, About::Test { mode: Some(_), .. }));
+    if !views.iter().any(tested) {
         return Err(Fail::usage("--with: these systems have results of hpcc, and none of the runs is of it"));
     }
     Ok(report::html::page_beside(views, systems))
@@ -57,12 +80,15 @@ pub fn outcome(view: &View<'_>) -> Exit {
     }
 }
 
-/// Prints one record; the exit code tells its outcome.
-pub fn show(record: &RunRecord, name: &str) -> anyhow::Result<Exit> {
-    let view = View::new(record);
+/// The exit code that tells the outcome of a record.
+pub fn exit_of(record: &RunRecord) -> Exit {
+    outcome(&View::new(record))
+}
+
+/// One record in a format.
+pub fn text_of(record: &RunRecord, name: &str) -> anyhow::Result<String> {
     let format = format(name).map_err(Fail::usage)?;
-    output::print(&(format.write)(&view).map_err(Fail::usage)?)?;
-    Ok(outcome(&view))
+    (format.write)(&View::new(record)).map_err(Fail::usage)
 }
 
 /// Writes the page beside the record. The record is the result: a page that cannot be written is a warning, and it can be made

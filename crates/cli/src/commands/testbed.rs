@@ -1,13 +1,78 @@
 //! `tailback testbed`: an emulated cluster on this machine.
 
+use super::CommandEntry;
+use crate::args::{flag, number, value};
 use crate::exit::{Exit, Fail};
 use crate::output;
-use clap::ArgMatches;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use testbed::{Launch, Mode, Outcome, RunSpec, Spec};
+use testbed::{Launch, Mode, RunOutcome, RunSpec, Spec};
+
+/// Its line in the table of commands.
+pub const TESTBED: CommandEntry = CommandEntry {
+    line: command,
+    run: testbed,
+    welcome: Some(("tailback testbed up 10", "an emulated cluster on this machine, for trials")),
+};
+
+fn command() -> Command {
+    let name = || value("name", "NAME", "Name of the testbed").default_value("tailback");
+    let rate = |name, help| value(name, "RATE", help);
+    let up = Command::new("up")
+        .about("Build it")
+        .arg(
+            Arg::new("nodes")
+                .required(true)
+                .value_name("NODES")
+                .value_parser(value_parser!(u32).range(1..))
+                .help("How many nodes"),
+        )
+        .arg(number("per-leaf", "Nodes per leaf switch; without it, one switch for all"))
+        .arg(rate("rate", "What a node's link carries each way, e.g. 100MB/s"))
+        .arg(rate("uplink", "What a leaf's uplink carries each way"))
+        .arg(
+            value("taper", "X", "Uplinks carry 1/X of what the leaf's nodes can send").value_parser(value_parser!(f64)),
+        )
+        .arg(value("delay", "TIME", "Delay added on each link, where the kernel can (netem)"))
+        .arg(flag("user", "In a user namespace, also as root"))
+        .arg(name());
+    let run = Command::new("run")
+        .about("Run a command on its nodes, under MPI")
+        .arg(value("mpirun", "PATH", "The MPI launcher").default_value("mpirun"))
+        .arg(number("on-nodes", "On so many nodes; without it, on all"))
+        .arg(number("per-node", "Ranks per node").default_value("1"))
+        .arg(value("env", "NAME=VALUE", "Environment of the command").action(ArgAction::Append))
+        .arg(
+            value("mpi-arg", "ARG", "One more argument of the launcher")
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true),
+        )
+        .arg(value("timeout", "TIME", "End it after this time"))
+        .arg(flag("plain", "Without MPI: the command once on each node"))
+        .arg(flag("no-traffic-check", "Do not insist that traffic crosses the links"))
+        .arg(name())
+        .arg(Arg::new("command").required(true).num_args(1..).last(true).value_name("CMD"));
+    let agent = Command::new("agent").hide(true).arg(
+        Arg::new("args")
+            .num_args(0..)
+            .allow_hyphen_values(true)
+            .trailing_var_arg(true)
+            .value_parser(value_parser!(String)),
+    );
+    Command::new("testbed")
+        .about("An emulated cluster of network namespaces on this machine")
+        .subcommand_required(true)
+        .subcommands([
+            up,
+            Command::new("down").about("Remove it and all that runs on it").arg(name()),
+            Command::new("status").about("Show it").arg(name()),
+            run,
+            agent,
+        ])
+}
 
 /// This program as a launch agent: becomes the wanted process on the wanted node.
 pub fn agent(argv: &[OsString]) -> ExitCode {
@@ -18,7 +83,7 @@ pub fn agent(argv: &[OsString]) -> ExitCode {
 }
 
 /// Builds, removes, shows or uses a testbed.
-pub fn testbed(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn testbed(args: &ArgMatches) -> anyhow::Result<Exit> {
     let (what, args) = args.subcommand().expect("one is required");
     if what == "agent" {
         let words: Vec<String> = args.get_many::<String>("args").unwrap_or_default().cloned().collect();
@@ -86,9 +151,9 @@ fn run(name: &str, args: &ArgMatches) -> anyhow::Result<Exit> {
     let report = testbed::run(name, &run).map_err(refused)?;
     eprintln!("{report}");
     Ok(match report.outcome {
-        Outcome::Success => Exit::Good,
+        RunOutcome::Success => Exit::Good,
         // The command's own code is what a script wants to see.
-        Outcome::Failed(code) => std::process::exit(code),
+        RunOutcome::Failed(code) => std::process::exit(code),
         _ => Exit::Failure,
     })
 }

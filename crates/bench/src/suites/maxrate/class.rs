@@ -1,22 +1,12 @@
 //! Which ranks make pairs: by name, by distance, by socket, or as the user says.
 //!
 //! `near`, `far` and `inside` need nothing but the layout. `same-switch`, `same-group`, `same-socket` and `cross-socket` need facts that
-//! only the machine knows; [`settle`] turns them into explicit classes, `NAME=A-B` or `NAME=NODE/S-T/S-T`, before the plan is made, so
-//! that the plan stays a pure function of its parameters and the record shows which ranks were meant.
+//! only the site has; [`settle`] turns them into explicit classes, `NAME=A-B` or `NAME=NODE/S-T/S-T`, so that the plan shows which ranks
+//! were meant.
 
 use super::super::SuiteError;
-use crate::layout::Seat;
-use comm::{Comm, Reduce, Vector, agree};
+use crate::site::Site;
 use record::{Layout, Members, RankAt};
-
-/// What one rank knows of where it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Whereabouts {
-    /// How far its node is from node 0, in any unit that grows with the number of switches between; 0 on node 0.
-    pub distance: Option<f64>,
-    /// The socket it is bound to.
-    pub socket: Option<u32>,
-}
 
 /// Names that [`settle`] looks up.
 pub const LOOKED_UP: [&str; 4] = ["same-switch", "same-group", "same-socket", "cross-socket"];
@@ -128,71 +118,48 @@ fn explicit(text: &str, rest: &str, layout: Layout) -> Result<Pairs, SuiteError>
     Ok(Pairs::Slots(node, list))
 }
 
-/// Replaces names that the machine must be asked about by explicit classes. Collective, and the same on every rank.
-pub fn settle(world: &dyn Comm, seat: &Seat, here: Whereabouts, text: &str) -> Result<String, SuiteError> {
-    let words: Vec<&str> = text.split(',').map(str::trim).filter(|w| !w.is_empty()).collect();
-    let mut settled = Vec::new();
-    for word in &words {
-        settled.push(match *word {
-            "same-switch" | "same-group" => by_distance(world, seat, here, word)?,
-            "far" => by_distance(world, seat, here, word).unwrap_or_else(|_| "far".into()),
-            "same-socket" | "cross-socket" => by_socket(world, seat, here, word)?,
-            other => other.to_string(),
-        });
-    }
-    Ok(settled.join(","))
+/// Replaces names that only the site can resolve by explicit classes.
+pub fn settle(site: &Site, words: &[String]) -> Result<Vec<String>, SuiteError> {
+    let settle = |word: &String| match word.as_str() {
+        "same-switch" | "same-group" => by_distance(site, word),
+        // Where distances are not known, the last node stands for a far one.
+        "far" => Ok(by_distance(site, word).unwrap_or_else(|_| word.clone())),
+        "same-socket" | "cross-socket" => by_socket(site, word),
+        _ => Ok(word.clone()),
+    };
+    words.iter().map(settle).collect()
 }
 
-/// Distances from node 0 that differ by less than this share are equal.
-const EQUAL: f64 = 1.02;
-
-/// The first node of the smallest distance from node 0, of the next larger one, or of the largest.
-fn by_distance(world: &dyn Comm, seat: &Seat, here: Whereabouts, word: &str) -> Result<String, SuiteError> {
-    let unknown = agree(world, f64::from(here.distance.is_none()), Reduce::Max) > 0.0;
-    if unknown {
+fn by_distance(site: &Site, word: &str) -> Result<String, SuiteError> {
+    let Some(distances) = site.distances else {
         let say = "this machine does not say how far its nodes are from each other (Slurm's topology plugin does); name two nodes like 0-5";
         return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
-    }
-    let distance = here.distance.filter(|_| seat.node != 0);
-    let least = |above: f64| agree(world, distance.filter(|d| *d > above).unwrap_or(f64::INFINITY), Reduce::Min);
-    let near = least(0.0);
-    let far = agree(world, distance.unwrap_or(0.0), Reduce::Max);
-    let next = least(near * EQUAL);
-    let wanted = match word {
-        "same-switch" => Some(near).filter(|d| d.is_finite()),
-        "same-group" => Some(next).filter(|d| *d * EQUAL < far),
-        _ => Some(far).filter(|d| *d > 0.0),
     };
-    let Some(wanted) = wanted else {
+    let node = match word {
+        "same-switch" => distances.switch,
+        "same-group" => distances.group,
+        _ => distances.far,
+    };
+    let Some(node) = node else {
         let say =
             "the nodes of this job lie at fewer than three distances, so no group lies between a switch and the whole";
         return Err(SuiteError::TooSmall(format!("maxrate: pair={word}: {say}")));
     };
-    let mine = distance.is_some_and(|d| d <= wanted * EQUAL && d * EQUAL >= wanted);
-    let node = agree(world, if mine { f64::from(seat.node) } else { f64::INFINITY }, Reduce::Min);
     Ok(format!("{word}=0-{node}"))
 }
 
 /// Pairs of node 0 within one socket, or across two, in the order of slots.
-fn by_socket(world: &dyn Comm, seat: &Seat, here: Whereabouts, word: &str) -> Result<String, SuiteError> {
-    let slots = seat.layout.max_ranks_per_node as usize;
-    // 0: not there; 1: not bound to one socket; 2 + s: on socket s.
-    let mut sockets = vec![0.0; slots];
-    if seat.node == 0 {
-        sockets[seat.slot as usize] = here.socket.map_or(1.0, |s| 2.0 + f64::from(s));
-    }
-    world.allreduce(Vector::Values(&mut sockets), Reduce::Max);
-    sockets.truncate(seat.layout.min_ranks_per_node as usize);
-    if sockets.contains(&1.0) {
+fn by_socket(site: &Site, word: &str) -> Result<String, SuiteError> {
+    let bound: Option<Vec<u32>> = site.sockets.iter().copied().collect();
+    let Some(sockets) = bound else {
         let say = "ranks are not bound to a socket; bind them (mpirun --bind-to core, srun --cpu-bind=cores)";
         return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
-    }
+    };
     let pairs = pairs_of(&sockets, word == "same-socket");
     if pairs.is_empty() {
-        let say = if word == "same-socket" {
-            "no socket of node 0 has two ranks"
-        } else {
-            "all ranks of node 0 are on one socket"
+        let say = match word {
+            "same-socket" => "no socket of node 0 has two ranks",
+            _ => "all ranks of node 0 are on one socket",
         };
         return Err(SuiteError::TooSmall(format!("maxrate: pair={word}: {say}")));
     }
@@ -201,7 +168,7 @@ fn by_socket(world: &dyn Comm, seat: &Seat, here: Whereabouts, word: &str) -> Re
 }
 
 /// Slots in pairs: the next free ones of one socket, or the next free one of another socket.
-fn pairs_of(sockets: &[f64], same: bool) -> Vec<(usize, usize)> {
+fn pairs_of(sockets: &[u32], same: bool) -> Vec<(usize, usize)> {
     let mut free = vec![true; sockets.len()];
     let mut pairs = Vec::new();
     for s in 0..sockets.len() {
@@ -257,10 +224,10 @@ mod tests {
     #[test]
     fn slots_pair_up_within_sockets_and_across() {
         // Block and round-robin placement, and a socket with one rank more than the other.
-        assert_eq!(pairs_of(&[2.0, 2.0, 3.0, 3.0], true), [(0, 1), (2, 3)]);
-        assert_eq!(pairs_of(&[2.0, 2.0, 3.0, 3.0], false), [(0, 2), (1, 3)]);
-        assert_eq!(pairs_of(&[2.0, 3.0, 2.0, 3.0], true), [(0, 2), (1, 3)]);
-        assert_eq!(pairs_of(&[2.0, 2.0, 2.0, 3.0], false), [(0, 3)]);
-        assert!(pairs_of(&[2.0, 2.0], false).is_empty() && pairs_of(&[], true).is_empty());
+        assert_eq!(pairs_of(&[2, 2, 3, 3], true), [(0, 1), (2, 3)]);
+        assert_eq!(pairs_of(&[2, 2, 3, 3], false), [(0, 2), (1, 3)]);
+        assert_eq!(pairs_of(&[2, 3, 2, 3], true), [(0, 2), (1, 3)]);
+        assert_eq!(pairs_of(&[2, 2, 2, 3], false), [(0, 3)]);
+        assert!(pairs_of(&[2, 2], false).is_empty() && pairs_of(&[], true).is_empty());
     }
 }

@@ -3,35 +3,42 @@
 //! | file | what it does |
 //! |---|---|
 //! | `graphs` | where graphs come from: names, files, random draws |
-//! | `session` | a machine that measures graph after graph into one record |
 //! | `show` | tables |
 
 mod graphs;
-mod session;
 mod show;
 
-use crate::args::{flag, number, run_options, value};
+use super::CommandEntry;
+use crate::args::{flag, number, possible, run_options, value};
+use crate::drive::{Order, drive};
 use crate::exit::{Exit, Fail};
+use crate::machine::Target;
 use crate::output;
+use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WINDOW, needs};
+use bench::suites::contention::Mode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use graphs::Named;
-use model::contention::campaign::{self, Campaign};
-use model::contention::derive::{self, DeriveError, Settings, Store};
+use model::contention::campaign::Campaign;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
-use model::contention::{Options, solve};
-use session::{Session, Times};
+use model::contention::{Options, published, solve};
 use spec::Params;
 use std::path::{Path, PathBuf};
 
-/// Its command line.
-pub fn command() -> Command {
+/// Its line in the table of commands.
+pub const CONTENTION: CommandEntry = CommandEntry {
+    line: command,
+    run: contention,
+    welcome: Some((
+        "tailback contention predict g4",
+        "when each flow of a contention graph ends; measure, derive and validate it too",
+    )),
+};
+
+fn command() -> Command {
     let graphs = || {
-        Arg::new("graphs")
-            .required(true)
-            .num_args(1..)
-            .value_name("GRAPH")
-            .help("A built-in graph (g1, fig3, ...), a file, or `random:EDGES[:SEED]`")
+        let help = "A built-in graph (g1, fig3, ...), a file, or `random:EDGES[:SEED]`";
+        let arg = Arg::new("graphs").required(true).num_args(1..).value_name("GRAPH").help(help);
+        possible(arg, published::GRAPHS.iter().map(|g| g.name).collect())
     };
     let size = || value("size", "BYTES", "Size of every flow, instead of the graph's");
     let repeats = |default: &'static str| {
@@ -53,7 +60,7 @@ pub fn command() -> Command {
     let predict = Command::new("predict")
         .about("When each flow ends, by a rule set")
         .arg(graphs())
-        .arg(value("rules", "NAME", "Rule set, or `all`").default_value("paper"))
+        .arg(possible(value("rules", "NAME", "Rule set, or `all`").default_value("paper"), rule_names()))
         .arg(value("set", "PARAM=VALUE", "A parameter of the rule set").action(ArgAction::Append))
         .arg(value("rate", "RATE", "What one flow alone moves").default_value("1.959GB/s"))
         .arg(capacities("; instead of --rate"))
@@ -112,8 +119,12 @@ pub fn command() -> Command {
         .subcommands([measure, predict, derive, validate])
 }
 
+fn rule_names() -> Vec<&'static str> {
+    RULES.iter().map(|r| r.card.name).chain(["all"]).collect()
+}
+
 /// Runs it.
-pub fn contention(args: &ArgMatches) -> anyhow::Result<Exit> {
+fn contention(args: &ArgMatches) -> anyhow::Result<Exit> {
     let (what, args) = args.subcommand().expect("one is required");
     match what {
         "predict" => predict(args),
@@ -123,11 +134,9 @@ pub fn contention(args: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// Prints text, or the same as JSON.
-fn print(args: &ArgMatches, text: impl FnOnce() -> String, json: impl serde::Serialize) -> anyhow::Result<Exit> {
-    let text = if args.get_flag("json") { serde_json::to_string_pretty(&json)? + "\n" } else { text() };
-    output::print(&text)?;
-    Ok(Exit::Good)
+/// Text, or the same as JSON.
+fn written(args: &ArgMatches, text: impl FnOnce() -> String, json: impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(if args.get_flag("json") { serde_json::to_string_pretty(&json)? + "\n" } else { text() })
 }
 
 fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
@@ -150,7 +159,7 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
         one => vec![one],
     };
     let mut all = Vec::new();
-    for Named { name, graph } in &named {
+    for NamedGraph { name, graph } in &named {
         for rules_name in &names {
             let fail = |e: &dyn std::fmt::Display| Fail::usage(format!("{name}: {e}"));
             let set = match &campaign {
@@ -172,7 +181,7 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
             });
         }
     }
-    print(args, || show::predictions(&all), &all)
+    output::print(&written(args, || show::predictions(&all), &all)?).map(|()| Exit::Good)
 }
 
 /// `--capacities`: two rates, or a record.
@@ -199,132 +208,79 @@ fn rate(option: &str, text: &str) -> anyhow::Result<f64> {
     }
 }
 
+/// Options, machine and order of a campaign that measures these graphs; a simulated machine is made large enough for them.
+fn campaign_on(args: &ArgMatches, graphs: &[NamedGraph]) -> anyhow::Result<(Target, Order)> {
+    let target = Target::choose_for(args, false, Some(needs(graphs.iter().map(|n| &n.graph))))?;
+    let order = Order::read(args, &target)?.with_lengths(args, &target);
+    Ok((target, order))
+}
+
 fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let named = graphs::read(args)?;
-    let mode = session::mode(args)?;
-    let needs = session::needs(named.iter().map(|n| &n.graph));
-    let outcome = session::run(args, needs, &|session| {
-        let alone = session.alone(&named[0].graph, mode)?;
-        let mut all = Vec::new();
-        for n in &named {
-            let times = session.measure(&n.name, &n.graph, mode)?;
-            all.push(times.map(|times| show::Measurement::new(n, &times, alone, mode)));
-        }
-        Ok(all.into_iter().collect::<Option<Vec<_>>>())
-    })?;
-    let Some(all) = outcome else { return Ok(Exit::Good) };
-    print(args, || show::measurements(&all), &all)
+    let experiment = Measure { graphs: graphs::read(args)?, mode: mode(args)? };
+    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
+    let (alone, all) = experiment.read(&finished.record).map_err(Fail::usage)?;
+    let mut shown = Vec::new();
+    for (named, values) in experiment.graphs.iter().zip(&all) {
+        shown.push(show::Measurement::new(named, values, alone, experiment.mode));
+    }
+    finished.print(&written(args, || show::measurements(&shown), &shown)?)
 }
 
 fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let named = graphs::read(args)?;
-    let mode = session::mode(args)?;
     let text = args.get_one::<String>("tie").expect("it has a default");
     let tie = spec::card::parse_share(text).ok_or_else(|| Fail::usage(format!("--tie {text}: a share like 1.5%")))?;
-    let needs = session::needs(named.iter().map(|n| &n.graph));
-    let outcome = session::run(args, needs, &|session| {
-        let mut all = Vec::new();
-        for n in &named {
-            let alone = session.alone(&n.graph, mode)?;
-            let found = match mode.steady() {
-                true => by_rates(session, n, mode, alone)?,
-                false => by_times(session, n, mode, alone, tie)?,
-            };
-            all.push(found);
-        }
-        Ok(all.into_iter().collect::<Option<Vec<_>>>())
-    })?;
-    let Some(all) = outcome else { return Ok(Exit::Good) };
-    print(args, || show::derivations(&all), &all)
-}
-
-fn by_rates(session: &mut Session<'_>, n: &Named, mode: Times, alone: f64) -> Result<Option<show::Derivation>, String> {
-    let Some(rates) = session.measure(&n.name, &n.graph, mode)? else { return Ok(None) };
-    let derived = derive::from_rates(&[alone], &rates).map_err(|e| e.to_string())?;
-    Ok(Some(show::Derivation::new(n, derived, vec![n.name.clone()])))
-}
-
-/// Rank 0 knows the times and says which graph is to be measured next; an empty word ends it.
-fn by_times(
-    session: &mut Session<'_>,
-    n: &Named,
-    mode: Times,
-    alone: f64,
-    tie: f64,
-) -> Result<Option<show::Derivation>, String> {
-    let mut store = Store::default();
-    let mut measured = Vec::new();
-    let bytes = n.graph.flows[0].bytes;
-    loop {
-        let settings = Settings { tie, ..Settings::new(alone / bytes) };
-        let answer = session.leads().then(|| derive::from_times(&n.graph, &store, &settings));
-        let next = match &answer {
-            Some(Err(DeriveError::Missing(sub))) => model::contention::parse::write(sub),
-            _ => String::new(),
-        };
-        let next = session.tell(next);
-        if next.is_empty() {
-            let derived = answer.transpose().map_err(|e| format!("{}: {e}", n.name))?;
-            return Ok(derived.map(|d| show::Derivation::new(n, d, measured)));
-        }
-        // Nodes keep their places: the sub-graph is measured where the graph is.
-        let sub = model::contention::parse::read(&next).map_err(|e| e.to_string())?;
-        let sub = graphs::placed_like(&sub, &n.graph);
-        let name = format!("{}/{}-flows-{}", n.name, sub.flows.len(), measured.len());
-        measured.push(next.trim().replace('\n', "; "));
-        if let Some(times) = session.measure(&name, &sub, mode)? {
-            store.insert(&sub, &times).map_err(|e| e.to_string())?;
-        }
+    let experiment = Derive { graphs: graphs::read(args)?, mode: mode(args)?, tie };
+    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
+    let derived = experiment.read(&finished.record).map_err(Fail::usage)?;
+    let mut shown = Vec::new();
+    for (named, (penalties, measured)) in experiment.graphs.iter().zip(derived) {
+        shown.push(show::Derivation::new(named, penalties, measured));
     }
+    finished.print(&written(args, || show::derivations(&shown), &shown)?)
 }
 
 /// The word of `--capacities` that has them measured.
 const MEASURE: &str = "measure";
-/// Graphs measured before all of them are saved and a dead run loses no more than these.
-const BATCH: usize = 10;
 
 fn validation(args: &ArgMatches) -> anyhow::Result<Exit> {
     let capacities = given_capacities(args)?;
     if let Some(path) = args.get_one::<PathBuf>("record") {
-        return score(args, &campaign(path)?, capacities);
+        let text = score(args, &campaign(path)?, capacities)?;
+        return output::print(&text).map(|()| Exit::Good);
     }
-    let mode = session::mode(args)?;
-    let named = graphs::random(args)?;
-    let bytes = named[0].graph.flows[0].bytes;
-    let learn = *args.get_one::<u32>("learn").expect("it has a default") as usize;
-    let measure_rates = args.get_one::<String>("capacities").is_some_and(|c| c == MEASURE);
-    let needs = session::needs(named.iter().map(|n| &n.graph));
-    let outcome = session::run(args, needs, &|session| {
-        if measure_rates {
-            session.measure_rates(bytes)?;
-        }
-        session.alone_everywhere(&named[0].graph, mode)?;
-        let nodes = session.nodes();
-        let own = campaign::calibration_graphs(nodes, bytes).into_iter();
-        let own = own.chain(campaign::learning_graphs(learn, nodes, bytes)).map(|(name, graph)| Named { name, graph });
-        // A rank serves one flow, so a node that sends and receives much may have too few of them.
-        let fits: Vec<Named> = named.iter().filter(|n| session.seats(&n.graph)).cloned().collect();
-        if fits.is_empty() {
-            return Err(
-                "no graph fits: each needs a rank per flow at both ends; give more ranks per node or fewer --edges"
-                    .into(),
-            );
-        }
-        if fits.len() < named.len() {
-            let left = named.len() - fits.len();
-            session.warn(Some(format!(
-                "{left} of {} graphs need more nodes or ranks per node and are left out",
-                named.len()
-            )));
-        }
-        let all: Vec<Named> = own.filter(|n| session.seats(&n.graph)).chain(fits).collect();
-        for batch in all.chunks(BATCH) {
-            session.measure_all(batch, mode)?;
-        }
-        session.record().map(Campaign::read).transpose()
-    })?;
-    let Some(campaign) = outcome else { return Ok(Exit::Good) };
-    score(args, &campaign, capacities)
+    let experiment = Validate {
+        graphs: graphs::random(args)?,
+        mode: mode(args)?,
+        learn: *args.get_one::<u32>("learn").expect("it has a default") as usize,
+        rates: args.get_one::<String>("capacities").is_some_and(|c| c == MEASURE),
+    };
+    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
+    let campaign = Campaign::read(&finished.record).map_err(Fail::usage)?;
+    let text = score(args, &campaign, capacities)?;
+    finished.print(&text)
+}
+
+/// All flows wait so long, in which the barriers of all of them end: a barrier behind another flow's data starts its flow late.
+const LEAD: spec::Time = spec::Time::from_us(2000);
+
+/// `--repeats`, `--lead` and `--steady`.
+fn mode(args: &ArgMatches) -> anyhow::Result<Mode> {
+    let steady = args.try_get_one::<String>("steady").ok().flatten();
+    if let Some(text) = steady {
+        let seconds = spec::parse_time(text).map_err(|e| Fail::usage(format!("--steady: {e}")))?.secs();
+        return match seconds > 0.0 {
+            true => Ok(Mode::Rates { seconds, window: WINDOW }),
+            false => Err(Fail::usage(format!("--steady {text}: a time above zero"))),
+        };
+    }
+    let lead_ps = match args.get_one::<String>("lead") {
+        None => LEAD.ps(),
+        Some(text) => spec::parse_time(text).map_err(|e| Fail::usage(format!("--lead: {e}")))?.ps(),
+    };
+    Ok(Mode::Times { repeats: *args.get_one::<u32>("repeats").expect("it has a default"), lead_ps })
 }
 
 /// The campaign of a record of `measure` or `validate`.
@@ -334,7 +290,7 @@ fn campaign(path: &Path) -> anyhow::Result<Campaign> {
     found.map_err(|e| Fail::usage(format!("{}: {e}", file.display())))
 }
 
-fn score(args: &ArgMatches, campaign: &Campaign, capacities: Option<Capacities>) -> anyhow::Result<Exit> {
+fn score(args: &ArgMatches, campaign: &Campaign, capacities: Option<Capacities>) -> anyhow::Result<String> {
     let table = match args.get_one::<PathBuf>("learned") {
         None => None,
         Some(path) => {
@@ -346,5 +302,5 @@ fn score(args: &ArgMatches, campaign: &Campaign, capacities: Option<Capacities>)
         }
     };
     let found = campaign.findings(capacities, table).map_err(Fail::usage)?;
-    print(args, || report::contention::of_findings(&found).text(), &found)
+    written(args, || report::contention::of_findings(&found).text(), &found)
 }

@@ -1,7 +1,7 @@
 //! Tables of contention graphs.
 
-use super::graphs::Named;
-use super::session::Times;
+use bench::experiments::contention::NamedGraph;
+use bench::suites::contention::Mode;
 use model::contention::derive::Derived;
 use model::contention::recorded::middle;
 use model::contention::rules::Term;
@@ -38,7 +38,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    pub fn new(named: &Named, values: &[Vec<f64>], alone: f64, mode: Times) -> Measurement {
+    pub fn new(named: &NamedGraph, values: &[Vec<f64>], alone: f64, mode: Mode) -> Measurement {
         let slowdown = |v: &Vec<f64>| if mode.steady() { alone / middle(v) } else { middle(v) / alone };
         Measurement {
             graph_name: named.name.clone(),
@@ -62,7 +62,7 @@ pub struct Derivation {
 }
 
 impl Derivation {
-    pub fn new(named: &Named, penalties: Vec<Derived>, measured: Vec<String>) -> Derivation {
+    pub fn new(named: &NamedGraph, penalties: Vec<Derived>, measured: Vec<String>) -> Derivation {
         Derivation { graph_name: named.name.clone(), graph: named.graph.clone(), penalties, measured }
     }
 }

@@ -3,40 +3,48 @@
 //! A simulated machine knows its wires; its nodes have one socket. On a real one, distances come from Slurm's topology plugin
 //! (`SLURM_TOPOLOGY_ADDR`, switches from the top down to the node) and sockets from the rank's binding (`parts`).
 
-use crate::machine::Machine;
+use crate::machine::Target;
 use crate::parts::{self, Per};
 use crate::slurm;
-use bench::suites::maxrate::Whereabouts;
+use bench::Scout;
 use comm::{Buffer, Comm};
 
-/// What a rank is asked on; unlike [`Machine`] it can be shared by threads.
+/// What ranks are asked on; unlike [`Target`] it can be shared by threads.
 #[derive(Clone, Copy)]
-pub enum Ground<'a> {
+pub enum Whereabouts<'a> {
     /// A simulated machine knows its wires.
     Simulated(&'a sim::Machine),
     /// A real one, under MPI or alone.
     Real,
 }
 
-impl Ground<'_> {
+impl Whereabouts<'_> {
     /// A machine's.
-    pub fn of(machine: &Machine) -> Ground<'_> {
-        match machine {
-            Machine::Simulated { machine, .. } => Ground::Simulated(machine),
-            Machine::Mpi { .. } | Machine::Local => Ground::Real,
+    pub fn of(target: &Target) -> Whereabouts<'_> {
+        match target {
+            Target::Simulated { machine, .. } => Whereabouts::Simulated(machine),
+            Target::Mpi { .. } | Target::Local => Whereabouts::Real,
+        }
+    }
+}
+
+impl Scout for Whereabouts<'_> {
+    fn simulated(&self) -> bool {
+        matches!(self, Whereabouts::Simulated(_))
+    }
+
+    fn distance(&self, world: &dyn Comm) -> Option<f64> {
+        match self {
+            Whereabouts::Simulated(_) if world.node() == 0 => Some(0.0),
+            Whereabouts::Simulated(machine) => Some(machine.zero_load(0, world.rank(), 1).secs()),
+            Whereabouts::Real => by_switches(world),
         }
     }
 
-    /// This rank's whereabouts. Collective.
-    pub fn find(self, world: &dyn Comm) -> Whereabouts {
+    fn socket(&self) -> Option<u32> {
         match self {
-            Ground::Simulated(machine) => {
-                let far = |rank: usize| if world.node() == 0 { 0.0 } else { machine.zero_load(0, rank, 1).secs() };
-                Whereabouts { distance: Some(far(world.rank())), socket: Some(0) }
-            }
-            Ground::Real => {
-                Whereabouts { distance: by_switches(world), socket: parts::here(Per::Socket, 0).ok().map(u32::from) }
-            }
+            Whereabouts::Simulated(_) => Some(0),
+            Whereabouts::Real => parts::here(Per::Socket, 0).ok().map(u32::from),
         }
     }
 }

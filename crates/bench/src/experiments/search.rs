@@ -1,6 +1,6 @@
 //! Which candidates are tried, in which order: a coarse grid, then ever smaller steps around the best one.
 //!
-//! Every rank holds the same search and is told the same distances, so all try the same candidates without being told which.
+//! A search that is told the same distances asks for the same candidates, so it can be gone through again from a record.
 
 use std::collections::VecDeque;
 use std::fmt;

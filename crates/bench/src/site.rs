@@ -1,0 +1,131 @@
+//! What is known of the place where an experiment runs. It is found out once, before a plan is made, and then passed on: a suite asks
+//! no machine, so that its plan is a pure function of what it is given.
+
+use crate::layout::Seat;
+use comm::{Comm, Reduce, agree};
+use record::Layout;
+
+/// What a suite may ask for beyond the layout. Finding it out costs messages, so nothing is found that nobody asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Memory and cores of a rank.
+    Memory,
+    /// Which nodes are near node 0 and which are far.
+    Distances,
+    /// The sockets that the ranks of node 0 are bound to.
+    Sockets,
+}
+
+/// A site, the same on every rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// How ranks lie on nodes.
+    pub layout: Layout,
+    /// Whether the machine is simulated: then its hosts are not this one, and its time is virtual.
+    pub simulated: bool,
+    /// The least memory that a rank can have for itself, in bytes; unknown on a simulated machine.
+    pub memory: Option<u64>,
+    /// The fewest cores that a rank can have for itself.
+    pub cores: Option<u32>,
+    /// Nodes by their distance; unknown where the machine does not tell.
+    pub distances: Option<Distances>,
+    /// For each slot of node 0 the socket that its rank is bound to, if it is bound to one.
+    pub sockets: Vec<Option<u32>>,
+}
+
+/// The first node at some distances from node 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Distances {
+    /// At the smallest one: behind the same switch.
+    pub switch: Option<u32>,
+    /// At the next larger one, if it is not the largest: in the same group.
+    pub group: Option<u32>,
+    /// At the largest one.
+    pub far: Option<u32>,
+}
+
+/// What one rank knows of where it is. The program that starts ranks answers; this crate sees no machine.
+pub trait Scout: Sync {
+    /// Whether the machine is simulated.
+    fn simulated(&self) -> bool;
+    /// How far this rank's node is from that of rank 0, in any unit. Collective.
+    fn distance(&self, world: &dyn Comm) -> Option<f64>;
+    /// The socket that this rank is bound to.
+    fn socket(&self) -> Option<u32>;
+}
+
+/// Distances from node 0 that differ by less than this share are equal.
+const EQUAL: f64 = 1.02;
+
+impl Site {
+    /// A site of which only this is known.
+    pub fn new(layout: Layout, simulated: bool) -> Site {
+        Site { layout, simulated, memory: None, cores: None, distances: None, sockets: Vec::new() }
+    }
+
+    /// Finds out what is asked for. Collective, and the same on every rank.
+    pub fn survey(world: &dyn Comm, seat: &Seat, asks: &[Ask], scout: &dyn Scout) -> Site {
+        let mut site = Site::new(seat.layout, scout.simulated());
+        if asks.contains(&Ask::Memory) && !site.simulated {
+            (site.memory, site.cores) = memory_and_cores(world);
+        }
+        if asks.contains(&Ask::Distances) {
+            site.distances = distances(world, seat, scout.distance(world));
+        }
+        if asks.contains(&Ask::Sockets) {
+            site.sockets = sockets(world, seat, scout.socket());
+        }
+        site
+    }
+}
+
+/// What each rank can have of its node if all of them take the same.
+fn memory_and_cores(world: &dyn Comm) -> (Option<u64>, Option<u32>) {
+    let here = world.split(Some(world.node() as u32), 0).expect("every rank joins its node");
+    let facts = local::host::facts();
+    let memory = facts.available.or(facts.memory).map_or(f64::INFINITY, |m| m as f64 / here.size() as f64);
+    // A launcher that binds gives each rank its own processors; one that does not gives all of them to all.
+    let shared = facts.cpus.len() == facts.machine_cpus;
+    let cores = if shared { facts.cores / here.size() } else { facts.cores };
+    let memory = agree(world, memory, Reduce::Min);
+    let cores = agree(world, cores as f64, Reduce::Min);
+    (memory.is_finite().then_some(memory as u64), Some((cores as u32).max(1)))
+}
+
+fn distances(world: &dyn Comm, seat: &Seat, distance: Option<f64>) -> Option<Distances> {
+    let unknown = f64::from(u8::from(distance.is_none()));
+    let distance = distance.filter(|_| seat.node != 0);
+    let mut most = [unknown, distance.unwrap_or(0.0)];
+    world.settle(&mut most, Reduce::Max);
+    let [unknown, far] = most;
+    if unknown > 0.0 {
+        return None;
+    }
+    let least_above = |limit: f64| {
+        let mut least = [distance.filter(|d| *d > limit).unwrap_or(f64::INFINITY)];
+        world.settle(&mut least, Reduce::Min);
+        least[0]
+    };
+    let near = least_above(0.0);
+    let next = least_above(near * EQUAL);
+    let wanted =
+        [Some(near).filter(|d| d.is_finite()), Some(next).filter(|d| *d * EQUAL < far), Some(far).filter(|d| *d > 0.0)];
+    let mut nodes = wanted.map(|wanted| {
+        let mine = distance.zip(wanted).is_some_and(|(d, w)| d <= w * EQUAL && d * EQUAL >= w);
+        if mine { f64::from(seat.node) } else { f64::INFINITY }
+    });
+    world.settle(&mut nodes, Reduce::Min);
+    let [switch, group, far] = nodes.map(|node| node.is_finite().then_some(node as u32));
+    Some(Distances { switch, group, far })
+}
+
+fn sockets(world: &dyn Comm, seat: &Seat, socket: Option<u32>) -> Vec<Option<u32>> {
+    // 0: not there, or not bound to one socket; 1 + s: on socket s.
+    let mut found = vec![0.0; seat.layout.max_ranks_per_node as usize];
+    if let (0, Some(socket)) = (seat.node, socket) {
+        found[seat.slot as usize] = 1.0 + f64::from(socket);
+    }
+    world.settle(&mut found, Reduce::Max);
+    found.truncate(seat.layout.min_ranks_per_node as usize);
+    found.into_iter().map(|x| (x > 0.0).then(|| x as u32 - 1)).collect()
+}

@@ -1,0 +1,292 @@
+//! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
+//! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
+
+use crate::commands::{app, report};
+use crate::exit::{Exit, Fail};
+use crate::grouping::Grouping;
+use crate::machine::Target;
+use crate::progress::Watch;
+use crate::scout::Whereabouts;
+use crate::{output, signals};
+use bench::{Experiment, Facts, Site, Stage};
+use clap::ArgMatches;
+use comm::{Buffer, Comm};
+use record::{Payload, RunRecord};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Above so many ranks a simulated machine moves lengths instead of data unless told otherwise.
+const CARRY_DATA_UP_TO: usize = 512;
+
+/// How an experiment is to be run, read and checked before any rank starts.
+pub struct Order {
+    seed: Option<u64>,
+    grouping: Grouping,
+    payload: Payload,
+    out: Option<PathBuf>,
+    plan_only: bool,
+    quiet: bool,
+    patience: Option<Duration>,
+}
+
+impl Order {
+    /// Reads the options of every run.
+    pub fn read(args: &ArgMatches, target: &Target) -> anyhow::Result<Order> {
+        let text = |option: &str| args.try_get_one::<String>(option).ok().flatten().cloned();
+        let lengths = target.is_simulated() && target.ranks() > CARRY_DATA_UP_TO;
+        let payload = match text("payload").as_deref() {
+            Some("checked") => Payload::Checked,
+            Some(_) => Payload::Lengths,
+            None if lengths => Payload::Lengths,
+            None => Payload::Checked,
+        };
+        Ok(Order {
+            seed: read_seed(args)?,
+            grouping: Grouping::read(args, target)?,
+            payload,
+            out: text("out").map(PathBuf::from),
+            plan_only: args.try_get_one::<bool>("plan-only").ok().flatten().copied().unwrap_or(false),
+            quiet: args.get_flag("quiet"),
+            patience: read_patience(args)?,
+        })
+    }
+
+    /// The same, with lengths instead of data on a simulated machine unless the user says otherwise: for flows whose data nobody needs.
+    pub fn with_lengths(mut self, args: &ArgMatches, target: &Target) -> Order {
+        if target.is_simulated() && args.get_one::<String>("payload").is_none() {
+            self.payload = Payload::Lengths;
+        }
+        self
+    }
+}
+
+/// A finished run on the process that prints.
+pub struct Finished {
+    /// What was measured.
+    pub record: RunRecord,
+    /// Why it could not be saved, if so.
+    unsaved: Option<String>,
+}
+
+impl Finished {
+    /// Prints the result. The exit code tells what the record says; a record that could not be saved is an error of its own.
+    pub fn print(self, text: &str) -> anyhow::Result<Exit> {
+        output::print(text)?;
+        match self.unsaved {
+            Some(why) => Err(Fail::with(Exit::Incomplete, why)),
+            None => Ok(report::exit_of(&self.record)),
+        }
+    }
+}
+
+/// What arguments say, or the exit code of a process that leaves speaking to rank 0: every rank reads the same arguments and would say the
+/// same.
+pub fn once<T>(target: &Target, read: anyhow::Result<T>) -> anyhow::Result<Result<T, Exit>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if target.prints() => Err(error),
+        Err(_) => Ok(Err(Exit::Usage)),
+    }
+}
+
+/// Runs an experiment. Nothing is returned by processes that have nothing to print: those of other ranks, and all if only the plan was
+/// asked for.
+pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> anyhow::Result<Option<Finished>> {
+    let watch = Watch::new(order.quiet || !target.prints(), target.is_simulated(), order.patience);
+    let last_words = watch.clone();
+    signals::on_signal(move |reason| last_words.hear(reason));
+    if !target.is_simulated() {
+        app::install();
+    }
+    let facts = facts(target);
+    let (voice, scout) = (target.voice(), Whereabouts::of(target));
+    let problem = Mutex::new(None);
+    let ended = target.run(&|world| {
+        let open = || {
+            if !voice.prints {
+                return Ok(());
+            }
+            let file = prepare(experiment.name(), order.out.as_deref()).or_else(|error| voice.end_all(error))?;
+            watch.save_to(&file);
+            eprintln!("tailback: writing {}", file.display());
+            Ok(())
+        };
+        if let Err(error) = on_rank(world, &scout, order, experiment, &facts, &watch, &open) {
+            *problem.lock().expect("nobody panics holding it") = Some(error);
+        }
+    });
+    watch.complete(target);
+    if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
+        watch.finish();
+        return if target.prints() { Err(error) } else { Err(Fail::silent(Exit::Usage)) };
+    }
+    if let Err(error) = ended {
+        watch.give_up(&error.0);
+        let (record, _) = watch.finish();
+        return Err(Fail::with(if record.is_some() { Exit::Incomplete } else { Exit::Failure }, error));
+    }
+    if let Some(effort) = target.effort().filter(|_| !order.quiet && !order.plan_only) {
+        eprintln!("tailback: {effort}");
+    }
+    let (record, unsaved) = watch.finish();
+    Ok(record.map(|record| Finished { record, unsaved }))
+}
+
+/// The same on every rank: find the seat, look at the site, make the plan, run it.
+fn on_rank(
+    world: &dyn Comm,
+    scout: &Whereabouts<'_>,
+    order: &Order,
+    experiment: &dyn Experiment,
+    facts: &Facts,
+    watch: &Watch,
+    open: &dyn Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let seed = agree_on_seed(world, order.seed);
+    let mut facts = facts.clone();
+    let seat = order.grouping.take_seat(world, &mut facts)?;
+    let site = Site::survey(world, &seat, experiment.asks(), scout);
+    let plan = experiment.plan(&site, seed, order.payload).map_err(Fail::usage)?;
+    if order.plan_only {
+        if world.rank() == 0 {
+            output::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
+        }
+        return Ok(());
+    }
+    // Not before the plan is known to be good: what is refused leaves no folder behind.
+    if world.rank() == 0 {
+        open()?;
+    }
+    let stage = Stage { world, seat, facts: &facts, observer: watch };
+    bench::drive(stage, experiment, &site, plan).map(drop).map_err(Fail::usage)
+}
+
+/// What the record holds besides plan and measurements.
+fn facts(target: &Target) -> Facts {
+    Facts {
+        command: command_line(),
+        created: (!target.is_simulated()).then(now),
+        machine: target.record(),
+        warnings: target.warnings(),
+        counters: target.counters(),
+        node_names: Vec::new(),
+    }
+}
+
+/// A random seed is drawn by rank 0, told to all and recorded.
+fn agree_on_seed(world: &dyn Comm, seed: Option<u64>) -> u64 {
+    let mut bytes = seed.unwrap_or_else(clock_seed).to_le_bytes();
+    if seed.is_none() {
+        world.bcast(0, Buffer::Bytes(&mut bytes));
+    }
+    u64::from_le_bytes(bytes)
+}
+
+/// `--seed`: a number, or nothing for a random one.
+pub fn read_seed(args: &ArgMatches) -> anyhow::Result<Option<u64>> {
+    match args.get_one::<String>("seed").expect("it has a default").as_str() {
+        "random" => Ok(None),
+        number => match number.parse() {
+            Ok(seed) => Ok(Some(seed)),
+            Err(_) => Err(Fail::usage(format!("--seed {number}: a whole number, or `random`"))),
+        },
+    }
+}
+
+/// `--hang-after`: a time, or nothing if a run is to wait for ever.
+fn read_patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
+    let text = args.get_one::<String>("hang-after").expect("it has a default");
+    if text == "never" {
+        return Ok(None);
+    }
+    match spec::parse_time(text) {
+        Ok(time) if time.secs() >= 1.0 => Ok(Some(Duration::from_secs_f64(time.secs()))),
+        Ok(_) => Err(Fail::usage(format!("--hang-after {text}: at least 1s, or `never`"))),
+        Err(error) => Err(Fail::usage(format!("--hang-after {text}: {error}; or `never`"))),
+    }
+}
+
+/// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission. The path of the record.
+fn prepare(name: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let dir = match out {
+        Some(dir) => dir.to_path_buf(),
+        None => (1..)
+            .map(|n| Path::new("tailback-runs").join(format!("{name}-{n:04}")))
+            .find(|d| !d.exists())
+            .expect("numbers do not run out"),
+    };
+    let say = |e: std::io::Error| {
+        Fail::with(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
+    };
+    std::fs::create_dir_all(&dir).map_err(say)?;
+    let probe = dir.join("run.json.tmp");
+    std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).map_err(say)?;
+    let path = dir.join("run.json");
+    if path.exists() {
+        record::read(&path)
+            .map_err(|e| Fail::with(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
+    }
+    Ok(path)
+}
+
+/// The command as it was given, without what cannot change the result.
+fn command_line() -> Vec<String> {
+    let mut words = std::env::args().skip(1);
+    let mut line = vec!["tailback".to_string()];
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--threads" | "--out" => drop(words.next()),
+            "--quiet" => {}
+            w if w.starts_with("--threads=") || w.starts_with("--out=") => {}
+            _ => line.push(word),
+        }
+    }
+    line
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program dates a record and draws a random seed")]
+fn since_epoch() -> std::time::Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn clock_seed() -> u64 {
+    since_epoch().as_nanos() as u64
+}
+
+/// Now, in UTC, as RFC 3339.
+fn now() -> String {
+    rfc3339(since_epoch().as_secs())
+}
+
+/// Days to a civil date by Howard Hinnant's algorithm.
+fn rfc3339(seconds: u64) -> String {
+    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_573_689_599, "2019-11-13T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(rfc3339(seconds), text);
+        }
+    }
+}
