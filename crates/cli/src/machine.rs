@@ -15,7 +15,7 @@ pub enum Machine {
     /// Real ranks under MPI.
     Mpi {
         /// The machine itself.
-        machine: Box<mpi::Machine>,
+        machine: Box<mpi::MpiMachine>,
         /// The switches with their nodes, where Slurm tells them; on rank 0.
         switches: Option<String>,
     },
@@ -52,7 +52,7 @@ impl Machine {
 
     fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Machine> {
         let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
-        let machine = Box::new(mpi::Machine::start(&found)?);
+        let machine = Box::new(mpi::MpiMachine::start(&found)?);
         let switches = Mutex::new(None);
         let ask = |world: &dyn Comm| {
             *switches.lock().expect("nobody panics holding it") = slurm::topology(world, &environment);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const REPEATS: usize = 3;
 
-type Entry = (&'static str, fn(&Clock));
+type Benchmark = (&'static str, fn(&Clock));
 
 struct Clock {
     cpu: bool,
@@ -212,7 +212,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let clock = Clock { cpu: arguments.iter().any(|a| a == "--cpu-time") };
     let names: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
-    let all: [Entry; 6] = [
+    let all: [Benchmark; 6] = [
         ("gemm", gemm),
         ("trsm", trsm),
         ("stream", stream),

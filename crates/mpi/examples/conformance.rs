@@ -5,7 +5,7 @@
 
 use comm::{Machine as _, conformance};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tailback_mpi::{Machine, MpiError, abort, find};
+use tailback_mpi::{MpiError, MpiMachine, abort, find};
 
 fn main() {
     if let Err(error) = run() {
@@ -15,7 +15,7 @@ fn main() {
 }
 
 fn run() -> Result<(), MpiError> {
-    let machine = Machine::start(&find(None)?)?;
+    let machine = MpiMachine::start(&find(None)?)?;
     let facts = machine.facts().clone();
     if facts.rank == 0 {
         eprintln!("{facts:#?}");

@@ -3,7 +3,7 @@
 //! The last rank misbehaves; the others send it 8 bytes and wait for a message that never comes. With one rank it is alone.
 
 use comm::{Comm, Machine as _, Op};
-use tailback_mpi::{Machine, abort, find};
+use tailback_mpi::{MpiMachine, abort, find};
 
 /// A name and what the misbehaving rank does.
 type Fault = (&'static str, fn(&dyn Comm));
@@ -38,7 +38,7 @@ fn main() {
         eprintln!("usage: faults {}", names.join("|"));
         std::process::exit(2);
     };
-    let machine = find(None).and_then(|found| Machine::start(&found)).unwrap_or_else(|error| {
+    let machine = find(None).and_then(|found| MpiMachine::start(&found)).unwrap_or_else(|error| {
         eprintln!("tailback: {error}");
         std::process::exit(1);
     });

@@ -6,7 +6,7 @@
 
 use comm::{Buffer, Comm, Data, Machine as _, Op};
 use std::hint::black_box;
-use tailback_mpi::{Machine, find};
+use tailback_mpi::{MpiMachine, find};
 
 const TAG: u16 = 7;
 
@@ -17,7 +17,7 @@ fn main() {
         eprintln!("usage: step_cost bare|comm|anew|len STEPS [BYTES]");
         std::process::exit(2);
     };
-    let machine = find(None).and_then(|found| Machine::start(&found)).unwrap_or_else(|error| {
+    let machine = find(None).and_then(|found| MpiMachine::start(&found)).unwrap_or_else(|error| {
         eprintln!("tailback: {error}");
         std::process::exit(1);
     });

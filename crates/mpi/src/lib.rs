@@ -1,7 +1,7 @@
 //! The real machine: [`comm::Comm`] over the site's own MPI library, which is found and opened when the program runs.
 //!
 //! Nothing of MPI is needed to build this, and one program runs on every MPI of a site. [`find()`] finds the library and
-//! says how; [`Machine::start`] starts it. The layers, from below:
+//! says how; [`MpiMachine::start`] starts it. The layers, from below:
 //!
 //! ```text
 //! abi           handle types and constants of the three binary interfaces
@@ -36,4 +36,4 @@ pub use abort::abort;
 pub use error::MpiError;
 pub use find::{Found, find};
 pub use launch::{Launch, Launcher, launched};
-pub use machine::{Facts, Machine};
+pub use machine::{Facts, MpiMachine};

@@ -52,16 +52,16 @@ pub struct Facts {
 }
 
 /// The running MPI. It ends with this value (MPI_Finalize), so drop it before the process exits.
-pub struct Machine {
+pub struct MpiMachine {
     // The session is dropped with the machine; facts stay readable until then.
     session: Box<dyn Session>,
     facts: Facts,
 }
 
-impl Machine {
+impl MpiMachine {
     /// Starts MPI. Once in a process; all ranks must do it. From now on an error of MPI's or a panic on one rank ends the
     /// job on all of them.
-    pub fn start(found: &Found) -> Result<Machine, MpiError> {
+    pub fn start(found: &Found) -> Result<MpiMachine, MpiError> {
         match found.kind {
             Kind::OpenMpi => start::<OpenMpi>(found),
             Kind::Mpich => start::<Mpich>(found),
@@ -81,7 +81,7 @@ impl Machine {
     }
 }
 
-impl comm::Machine for Machine {
+impl comm::Machine for MpiMachine {
     fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         self.session.run(body);
         Ok(())
@@ -120,8 +120,8 @@ impl<A: Abi> Drop for Started<A> {
     }
 }
 
-/// See [`Machine::start`].
-fn start<A: Abi>(found: &Found) -> Result<Machine, MpiError> {
+/// See [`MpiMachine::start`].
+fn start<A: Abi>(found: &Found) -> Result<MpiMachine, MpiError> {
     // SAFETY: `find` has looked which binary interface the library speaks, and leaks it.
     let api: &'static Api<A> = Box::leak(Box::new(unsafe { Api::load(found.library) }?));
     let check = |call: &'static str, code: c_int| match code {
@@ -183,7 +183,7 @@ fn start<A: Abi>(found: &Found) -> Result<Machine, MpiError> {
         nodes: placement.nodes,
         warnings: placement.warnings,
     };
-    Ok(Machine { session: Box::new(Started { context }), facts })
+    Ok(MpiMachine { session: Box::new(Started { context }), facts })
 }
 
 /// A launcher that started many ranks which are all alone speaks to another library.

@@ -4,11 +4,11 @@ mod common;
 
 use common::golden;
 use model::contention::campaign::{Campaign, calibration_graphs, learning_graphs};
-use model::contention::recorded::{Entry, Recorded as Graphs};
+use model::contention::recorded::{MeasuredGraph, Recorded as Graphs};
 use model::contention::{Graph, Options, published, rules, solve};
 use model::maxrate::loggp::Prtt;
-use model::maxrate::probe::Outcome;
-use model::maxrate::{Pattern, Recorded, Sample, Settings, study};
+use model::maxrate::probe::EagerLimit;
+use model::maxrate::{Pattern, Recorded, Sample, StudySettings, study};
 use spec::Params;
 use tailback_report::contention::of_findings;
 use tailback_report::maxrate::of_study;
@@ -30,7 +30,7 @@ fn rates() -> Recorded {
         }
     }
     data.samples.insert(("near".into(), Pattern::PingPong), samples);
-    data.probes.insert("near".into(), Outcome::Blocks { from: 1024, below: 1020, split_votes: 0 });
+    data.probes.insert("near".into(), EagerLimit::Blocks { from: 1024, below: 1020, split_votes: 0 });
     let trip = |messages: u32, pause: f64, bytes: u64| {
         let one = 4e-6 + 2e-9 * bytes as f64;
         let gap = if pause > 0.0 { 3e-7 + pause } else { 8e-7 + 1e-9 * bytes as f64 };
@@ -53,7 +53,7 @@ fn check(name: &str, sections: &[Section]) {
 
 #[test]
 fn max_rate() {
-    let found = study(&rates(), &Settings { replicates: 20, ..Settings::default() }).unwrap();
+    let found = study(&rates(), &StudySettings { replicates: 20, ..StudySettings::default() }).unwrap();
     let sections = of_study(&found);
     let text: String = sections.iter().map(Section::text).collect();
     assert!(text.contains("the delayed receiver confirms it"), "{text}");
@@ -66,11 +66,16 @@ fn contention() {
     let entry = |name: &str, graph: Graph| {
         let alpha = published::T_REF / graph.flows[0].bytes;
         let ends = solve(&graph, &*paper, &Options { alpha, ..Options::rate(1.0) }).unwrap().end_s;
-        Entry { name: name.into(), graph, times: ends.into_iter().map(|e| vec![e]).collect(), rates: Vec::new() }
+        MeasuredGraph {
+            name: name.into(),
+            graph,
+            times: ends.into_iter().map(|e| vec![e]).collect(),
+            rates: Vec::new(),
+        }
     };
     let bytes = published::find("g1").unwrap().flows[0].bytes;
     let own = calibration_graphs(9, bytes).into_iter().chain(learning_graphs(3, 9, bytes));
-    let mut graphs: Vec<Entry> = own.map(|(name, graph)| entry(&name, graph)).collect();
+    let mut graphs: Vec<MeasuredGraph> = own.map(|(name, graph)| entry(&name, graph)).collect();
     graphs.extend(["g1", "g2", "g3", "g4", "fig3", "fig4a"].map(|name| entry(name, published::find(name).unwrap())));
     let alone = vec![entry("alone", Graph::from_edges(&[(0, 1)], bytes).unwrap())];
     let campaign = Campaign { recorded: Graphs { alone, graphs }, capacities: None };

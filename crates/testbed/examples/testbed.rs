@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tailback_testbed::{Launch, Mode, Outcome, RunSpec, Spec, Store};
+use tailback_testbed::{Launch, Mode, RunOutcome, RunSpec, Spec, Store};
 
 const HELP: &str = "\
 up NAME NODES [--per-leaf N] [--rate R] [--uplink R] [--taper X] [--delay-us N] [--subnet NET] [--user]
@@ -93,7 +93,7 @@ fn run(store: &Store, name: &str, options: &[&str]) -> Done {
     let report = store.run(name, &run)?;
     eprintln!("{report}");
     match report.outcome {
-        Outcome::Success => Ok(()),
+        RunOutcome::Success => Ok(()),
         other => Err(other.to_string().into()),
     }
 }

@@ -20,7 +20,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 
 /// What building and removing a testbed needs of a machine. A second implementation in the tests records the commands and
 /// can fail at any of them.
-pub(crate) trait Machine {
+pub(crate) trait CommandRunner {
     /// Runs a command to its end; returns what it printed.
     fn run(&mut self, argv: &[String]) -> Result<String, Error>;
     /// Whether a namespace's file is there.
@@ -36,7 +36,7 @@ pub(crate) struct System {
     pub lock: Option<File>,
 }
 
-impl Machine for System {
+impl CommandRunner for System {
     fn run(&mut self, argv: &[String]) -> Result<String, Error> {
         let stdin = match &self.lock {
             Some(lock) => Stdio::from(

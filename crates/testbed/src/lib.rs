@@ -43,7 +43,7 @@ pub use cluster::{Mode, Spec, Subnet};
 pub use error::Error;
 pub use launcher::{Family, Launcher, Netmod};
 pub use lifecycle::{Removed, Status};
-pub use run::{Ended, Launch, Outcome, RunReport, RunSpec};
+pub use run::{Ended, Launch, RunOutcome, RunReport, RunSpec};
 pub use state::{Holder, Phase, State, Store};
 pub use traffic::{LinkKind, LinkTraffic, Traffic};
 

@@ -1,6 +1,6 @@
 //! Up, down and status.
 
-use crate::command::{Machine, System, check_programs, words};
+use crate::command::{CommandRunner, System, check_programs, words};
 use crate::plan::{self, FABRIC};
 use crate::state::{Phase, State, Store};
 use crate::{Error, Mode, Spec, holder};
@@ -151,7 +151,7 @@ fn build_here(machine: &mut System, state: &mut State) -> Result<(), Error> {
 }
 
 /// Runs the plan; each namespace is recorded before it is made.
-fn build(machine: &mut dyn Machine, state: &mut State, ipv6: bool) -> Result<(), Error> {
+fn build(machine: &mut dyn CommandRunner, state: &mut State, ipv6: bool) -> Result<(), Error> {
     for step in plan::steps(state, ipv6) {
         if let Some(place) = &step.makes {
             if state.mode == Mode::Root && machine.exists(&state.netns(place)) {
@@ -168,7 +168,7 @@ fn build(machine: &mut dyn Machine, state: &mut State, ipv6: bool) -> Result<(),
 }
 
 /// Ends the processes, then removes what is recorded and there. Goes on after a failure, and tells the first.
-fn remove(machine: &mut dyn Machine, state: &mut State) -> Result<(usize, usize), Error> {
+fn remove(machine: &mut dyn CommandRunner, state: &mut State) -> Result<(usize, usize), Error> {
     state.phase = Phase::Removing;
     state.save()?;
     let processes = machine.end_processes(state);
@@ -202,7 +202,7 @@ mod tests {
         die_at: Option<(usize, bool)>,
     }
 
-    impl Machine for Fake {
+    impl CommandRunner for Fake {
         fn run(&mut self, argv: &[String]) -> Result<String, Error> {
             let dies = self.die_at.filter(|(at, _)| *at == self.calls);
             self.calls += 1;

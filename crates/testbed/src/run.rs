@@ -20,7 +20,7 @@ use std::time::Duration;
 
 mod outcome;
 mod signals;
-pub use outcome::{Ended, Outcome, RunReport};
+pub use outcome::{Ended, RunOutcome, RunReport};
 use signals::Signals;
 
 /// How long the processes of a job may take to end by themselves, after the launcher ended or was asked to end.

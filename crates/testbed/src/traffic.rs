@@ -1,7 +1,7 @@
 //! What crossed the links, by the counters of the switches' ports.
 
 use crate::Error;
-use crate::command::{Machine, System, words};
+use crate::command::{CommandRunner, System, words};
 use crate::plan::FABRIC;
 use crate::state::State;
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use tailback_testbed::{Error, Launch, LinkKind, Mode, Outcome, RunReport, RunSpec, Spec, State, Store};
+use tailback_testbed::{Error, Launch, LinkKind, Mode, RunOutcome, RunReport, RunSpec, Spec, State, Store};
 
 /// Receives on one node and sends from another; `/dev/tcp` is bash's. The receiver listens by Python, or the test is skipped.
 const LISTEN: &str = "import socket,sys
@@ -123,7 +123,7 @@ fn nodes_have_names_and_reach_each_other_by_them() {
         let Some(bed) = bed(spec) else { continue };
         assert_eq!(stdout_of(&["ip", "-o", "link"]).lines().count(), links, "the machine's own network is untouched");
         let report = bed.run(&captured(Launch::Plain, &["sh", "-c", "hostname; getent hosts n4"]));
-        assert_eq!(report.outcome, Outcome::Success);
+        assert_eq!(report.outcome, RunOutcome::Success);
         for (i, ended) in report.ended.iter().enumerate() {
             let lines: Vec<_> = ended.stdout.split_whitespace().collect();
             assert_eq!(lines, [&format!("n{}", i + 1), "10.77.0.4", "n4"], "{mode}: {ended:?}");
@@ -159,7 +159,7 @@ fn transfer(bed: &Bed, from: &str, to: &str, bytes: u64) -> (Duration, RunReport
     run.env.push(("LISTEN".into(), LISTEN.into()));
     let start = Instant::now();
     let report = bed.run(&run);
-    assert_eq!(report.outcome, Outcome::Success, "{report:?}");
+    assert_eq!(report.outcome, RunOutcome::Success, "{report:?}");
     let printed: String = report.ended.iter().map(|e| e.stdout.as_str()).collect();
     assert_eq!(printed.trim(), bytes.to_string());
     (start.elapsed(), report)
@@ -189,7 +189,7 @@ fn two_testbeds_live_beside_each_other() {
     let (Some(a), Some(b)) = (bed(Spec::new("side-a", 2)), bed(Spec::new("side-b", 2))) else { return };
     a.store.down(&a.state.spec.name).unwrap();
     assert!(b.store.status(&b.state.spec.name).unwrap().problem.is_none());
-    assert_eq!(b.run(&captured(Launch::Plain, &["true"])).outcome, Outcome::Success);
+    assert_eq!(b.run(&captured(Launch::Plain, &["true"])).outcome, RunOutcome::Success);
     let gone = a.store.run(&a.state.spec.name, &captured(Launch::Plain, &["true"])).unwrap_err();
     assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
 }
@@ -205,10 +205,10 @@ fn a_run_ends_with_all_its_processes() {
         let mut run = captured(Launch::Plain, &["sh", "-c", daemon]);
         run.timeout = Some(Duration::from_millis(500));
         let report = bed.run(&run);
-        assert_eq!(report.outcome, Outcome::TimedOut(Duration::from_millis(500)));
+        assert_eq!(report.outcome, RunOutcome::TimedOut(Duration::from_millis(500)));
         assert_eq!(bed.store.status(&bed.state.spec.name).unwrap().processes, 0);
         let report = bed.run(&captured(Launch::Plain, &["sh", "-c", "exit 7"]));
-        assert_eq!(report.outcome, Outcome::Failed(7));
+        assert_eq!(report.outcome, RunOutcome::Failed(7));
     }
 }
 
@@ -230,13 +230,13 @@ fn mpi_jobs_start_on_the_nodes() {
         (run.ranks_per_node, run.least_bytes) = (2, 0);
         run.env.push(("WORD".into(), "a b".into()));
         let report = bed.run(&run);
-        assert_eq!(report.outcome, Outcome::Success, "{launcher}, {mode}: {report:?}");
+        assert_eq!(report.outcome, RunOutcome::Success, "{launcher}, {mode}: {report:?}");
         let mut lines: Vec<_> = report.ended[0].stdout.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, ["n1-a b", "n1-a b", "n2-a b", "n2-a b", "n3-a b", "n3-a b", "n4-a b", "n4-a b"]);
         run.least_bytes = 1 << 20;
         match bed.run(&run).outcome {
-            Outcome::NoTraffic { reason } => assert!(reason.contains("1048576 B"), "{reason}"),
+            RunOutcome::NoTraffic { reason } => assert!(reason.contains("1048576 B"), "{reason}"),
             other => panic!("{launcher}, {mode}: {other:?}"),
         }
     }

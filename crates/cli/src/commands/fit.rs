@@ -4,7 +4,7 @@ use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use model::maxrate::{Location, Pattern, Recorded, Settings, Weighting, nodecomm, study};
+use model::maxrate::{Location, Pattern, Recorded, StudySettings, Weighting, nodecomm, study};
 use report::maxrate::of_study;
 use report::section::Block;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn from_nodecomm(text: &str, args: &ArgMatches) -> Result<Recorded, String> {
     Ok(data)
 }
 
-fn settings(args: &ArgMatches) -> anyhow::Result<Settings> {
+fn settings(args: &ArgMatches) -> anyhow::Result<StudySettings> {
     let word = |name: &str| args.get_one::<String>(name).expect("it has a default").as_str();
     let size = |name: &str| spec::parse_bytes(word(name)).map_err(|e| Fail::usage(format!("--{name}: {e}")));
     let phase_starts = match word("phases") {
@@ -133,7 +133,7 @@ fn settings(args: &ArgMatches) -> anyhow::Result<Settings> {
                 .collect::<anyhow::Result<Vec<u64>>>()?,
         ),
     };
-    Ok(Settings {
+    Ok(StudySettings {
         weighting: if word("weights") == "paper" { Weighting::Paper } else { Weighting::Relative },
         location: if word("location") == "minimum" { Location::Minimum } else { Location::Median },
         phase_starts,

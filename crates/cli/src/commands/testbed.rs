@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use testbed::{Launch, Mode, Outcome, RunSpec, Spec};
+use testbed::{Launch, Mode, RunOutcome, RunSpec, Spec};
 
 /// This program as a launch agent: becomes the wanted process on the wanted node.
 pub fn agent(argv: &[OsString]) -> ExitCode {
@@ -86,9 +86,9 @@ fn run(name: &str, args: &ArgMatches) -> anyhow::Result<Exit> {
     let report = testbed::run(name, &run).map_err(refused)?;
     eprintln!("{report}");
     Ok(match report.outcome {
-        Outcome::Success => Exit::Good,
+        RunOutcome::Success => Exit::Good,
         // The command's own code is what a script wants to see.
-        Outcome::Failed(code) => std::process::exit(code),
+        RunOutcome::Failed(code) => std::process::exit(code),
         _ => Exit::Failure,
     })
 }

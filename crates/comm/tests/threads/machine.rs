@@ -96,7 +96,7 @@ pub type Message = (Rank, Rank, Tag, usize);
 
 /// What machine to build.
 #[derive(Clone, Copy)]
-pub struct Machine {
+pub struct ThreadMachine {
     /// Number of ranks.
     pub size: usize,
     /// In what way it is wrong, if it is.
@@ -107,10 +107,10 @@ pub struct Machine {
     pub windows: bool,
 }
 
-impl Machine {
+impl ThreadMachine {
     /// A machine that is right, buffers sends and has windows.
-    pub fn new(size: usize) -> Machine {
-        Machine { size, fault: None, synchronous: false, windows: true }
+    pub fn new(size: usize) -> ThreadMachine {
+        ThreadMachine { size, fault: None, synchronous: false, windows: true }
     }
 
     /// Runs `body` on every rank. Gives every message sent, those of one pair in order; or why the first rank failed.
@@ -140,7 +140,7 @@ impl Machine {
 }
 
 struct World {
-    machine: Machine,
+    machine: ThreadMachine,
     state: Mutex<State>,
     news: Condvar,
 }

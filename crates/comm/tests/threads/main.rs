@@ -7,10 +7,10 @@ mod machine;
 mod properties;
 mod traffic;
 
-use machine::{Fault, Machine, STUCK};
+use machine::{Fault, STUCK, ThreadMachine};
 use tailback_comm::conformance::{ALL, Check, run_all};
 
-fn every_check_on(machine: Machine) {
+fn every_check_on(machine: ThreadMachine) {
     let size = machine.size;
     let run = machine.run(&|comm| {
         let mut passed = 0;
@@ -24,28 +24,28 @@ fn every_check_on(machine: Machine) {
 
 #[test]
 fn every_check_passes_on_1_to_9_ranks() {
-    (1..=9).for_each(|size| every_check_on(Machine::new(size)));
+    (1..=9).for_each(|size| every_check_on(ThreadMachine::new(size)));
 }
 
 #[test]
 fn every_check_passes_on_17_ranks() {
-    every_check_on(Machine::new(17));
+    every_check_on(ThreadMachine::new(17));
 }
 
 #[test]
 fn every_check_passes_where_a_send_waits_for_its_receive() {
-    (1..=9).for_each(|size| every_check_on(Machine { synchronous: true, ..Machine::new(size) }));
+    (1..=9).for_each(|size| every_check_on(ThreadMachine { synchronous: true, ..ThreadMachine::new(size) }));
 }
 
 #[test]
 fn every_check_passes_where_windows_are_refused() {
-    every_check_on(Machine { windows: false, ..Machine::new(3) });
+    every_check_on(ThreadMachine { windows: false, ..ThreadMachine::new(3) });
 }
 
 /// The check of this name, on four ranks of a machine with this fault.
 fn run_check(name: &str, fault: Fault) -> Result<(), String> {
     let check: &Check = ALL.iter().find(|check| check.name == name).expect("a check of this name");
-    let machine = Machine { fault: Some(fault), ..Machine::new(4) };
+    let machine = ThreadMachine { fault: Some(fault), ..ThreadMachine::new(4) };
     machine.run(&|comm| (check.run)(comm)).map(drop)
 }
 

@@ -1,6 +1,6 @@
 //! Collectives with random numbers of ranks, sizes, roots and values.
 
-use crate::machine::Machine;
+use crate::machine::ThreadMachine;
 use proptest::prelude::*;
 use std::sync::Mutex;
 use tailback_comm::collectives::{doubling_allreduce, fold, ring_allreduce};
@@ -9,7 +9,7 @@ use tailback_comm::{Buffer, Comm, Data, Reduce, Vector};
 /// Collects what each rank returns, in rank order.
 fn collect<T: Send>(size: usize, body: impl Fn(&dyn Comm) -> T + Sync) -> Vec<T> {
     let results = Mutex::new(Vec::new());
-    let run = Machine::new(size).run(&|comm| {
+    let run = ThreadMachine::new(size).run(&|comm| {
         let result = body(comm);
         results.lock().unwrap().push((comm.rank(), result));
     });

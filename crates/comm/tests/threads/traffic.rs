@@ -1,11 +1,11 @@
 //! How many messages the collectives send, and that the forms without values send the same ones.
 
-use crate::machine::{Machine, Message};
+use crate::machine::{Message, ThreadMachine};
 use tailback_comm::collectives::{RING_BLOCK, barrier, doubling_allreduce, fold, ring_allreduce};
 use tailback_comm::{Buffer, Comm, Data, Reduce, Vector};
 
 fn messages(size: usize, body: &(dyn Fn(&dyn Comm) + Sync)) -> Vec<Message> {
-    Machine::new(size).run(body).expect("no rank fails")
+    ThreadMachine::new(size).run(body).expect("no rank fails")
 }
 
 fn bytes(messages: &[Message]) -> usize {

@@ -12,7 +12,7 @@ mod pick;
 mod system;
 mod trsm;
 
-pub use pick::{Choice, Wanted, peak, pick};
+pub use pick::{Choice, WantedBlas, peak, pick};
 pub use system::{LoadError, SONAMES};
 
 use crate::matrix::{Mat, MatMut};

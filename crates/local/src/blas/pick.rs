@@ -20,7 +20,7 @@ const ORDER: f64 = 960.0;
 
 /// What the user wants to compute with.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Wanted {
+pub enum WantedBlas {
     /// The faster of the built-in kernels and the system's library.
     #[default]
     Fastest,
@@ -43,16 +43,16 @@ pub struct Choice {
 }
 
 /// Measures what is wanted on the threads of `pool` and takes the fastest; some tenths of a second.
-pub fn pick(wanted: &Wanted, pool: &Arc<Pool>) -> Result<Choice, LoadError> {
+pub fn pick(wanted: &WantedBlas, pool: &Arc<Pool>) -> Result<Choice, LoadError> {
     let threads = pool.threads();
     let mut candidates = Vec::new();
-    if !matches!(wanted, Wanted::System(_)) {
+    if !matches!(wanted, WantedBlas::System(_)) {
         candidates.push(Blas::builtin(Arc::clone(pool)));
     }
     match wanted {
-        Wanted::Builtin => {}
-        Wanted::System(path) => candidates.push(Blas::system(path.as_deref(), threads)?),
-        Wanted::Fastest => candidates.extend(Blas::system(None, threads)),
+        WantedBlas::Builtin => {}
+        WantedBlas::System(path) => candidates.push(Blas::system(path.as_deref(), threads)?),
+        WantedBlas::Fastest => candidates.extend(Blas::system(None, threads)),
     }
     let order = (ORDER * (threads as f64).sqrt()).min(4096.0) as usize;
     let mut rates = vec![0.0f64; candidates.len()];
@@ -197,13 +197,13 @@ mod tests {
     #[test]
     fn the_fastest_comes_first_and_computes() {
         let pool = Arc::new(Pool::floating(1));
-        let choice = pick(&Wanted::Fastest, &pool).unwrap();
+        let choice = pick(&WantedBlas::Fastest, &pool).unwrap();
         assert!(choice.rates.is_sorted_by(|x, y| x.1 >= y.1));
         assert_eq!(&choice.rates[0].0, choice.blas.library());
         assert!(choice.peak > 0.0 && choice.rates.iter().all(|r| r.1 > 0.0));
-        let only = pick(&Wanted::Builtin, &pool).unwrap();
+        let only = pick(&WantedBlas::Builtin, &pool).unwrap();
         assert_eq!((only.rates.len(), only.blas.library().name.as_str()), (1, "built-in"));
-        assert!(pick(&Wanted::System(Some("no-such-blas.so".into())), &pool).is_err());
+        assert!(pick(&WantedBlas::System(Some("no-such-blas.so".into())), &pool).is_err());
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! Graphs named `calibrate-..` give Vienne's constants, graphs named `learn-..` (all small connected ones) the learned table; neither is
 //! scored. Everything comes from the record, so a campaign scores the same when it ends and years later.
 
-use super::derive::{self, Store};
+use super::derive::{self, DeriveSettings, Store};
 use super::graph::Graph;
 use super::join::Capacities;
 use super::learned::Table;
 use super::random;
-use super::recorded::{Entry, Recorded, middle};
+use super::recorded::{MeasuredGraph, Recorded, middle};
 use super::rules::vienne::Vienne;
 use super::rules::{self, RULES, Rules};
 use super::solver::{Options, solve};
@@ -121,8 +121,8 @@ impl Campaign {
     }
 
     /// The graphs that are scored: those with completion times that nothing was calibrated on.
-    fn scored(&self) -> Vec<&Entry> {
-        let own = |e: &&Entry| e.name.starts_with(LEARN) || CALIBRATION.iter().any(|c| c.0 == e.name);
+    fn scored(&self) -> Vec<&MeasuredGraph> {
+        let own = |e: &&MeasuredGraph| e.name.starts_with(LEARN) || CALIBRATION.iter().any(|c| c.0 == e.name);
         self.recorded.graphs.iter().filter(|e| !e.times.is_empty() && !own(e)).collect()
     }
 
@@ -132,20 +132,20 @@ impl Campaign {
         let (out, into, block) = (out?, into?, block?);
         let alone = self.recorded.alpha()? * block.graph.flows[0].bytes;
         // Both flows of the first two graphs end together but for noise.
-        let pair = |e: &Entry| Some(0.5 * (middle(e.times.first()?) + middle(e.times.get(1)?)));
+        let pair = |e: &MeasuredGraph| Some(0.5 * (middle(e.times.first()?) + middle(e.times.get(1)?)));
         Vienne::calibrate(alone, pair(out)?, pair(into)?, middle(block.times.get(1)?))
     }
 
     /// The table learned from the small graphs; none if there are none.
     pub fn learn(&self) -> Option<(Table, Learned)> {
         let alpha = self.recorded.alpha()?;
-        let small: Vec<&Entry> = self.recorded.graphs.iter().filter(|e| e.name.starts_with(LEARN)).collect();
+        let small: Vec<&MeasuredGraph> = self.recorded.graphs.iter().filter(|e| e.name.starts_with(LEARN)).collect();
         let mut store = Store::default();
         let mut left_out = Vec::new();
         for e in small.iter().copied().chain(self.recorded.alone.iter().filter(|e| !e.times.is_empty())) {
             left_out.extend(store.insert(&e.graph, &e.times).err().map(|why| format!("{}: {why}", e.name)));
         }
-        let settings = derive::Settings { split: true, ..derive::Settings::new(alpha) };
+        let settings = DeriveSettings { split: true, ..DeriveSettings::new(alpha) };
         let mut data = Vec::new();
         for e in &small {
             let penalties =
@@ -215,7 +215,7 @@ impl Campaign {
     }
 }
 
-fn score(entry: &Entry) -> Scored {
+fn score(entry: &MeasuredGraph) -> Scored {
     let end_s = entry.times.iter().map(|t| middle(t)).collect();
     Scored { name: entry.name.clone(), measured: Measured { graph: entry.graph.clone(), end_s } }
 }
@@ -234,18 +234,19 @@ impl Findings {
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::DrawSettings;
     use super::*;
 
-    fn entry(name: String, graph: Graph, rules: &dyn Rules) -> Entry {
+    fn entry(name: String, graph: Graph, rules: &dyn Rules) -> MeasuredGraph {
         let ends = solve(&graph, rules, &Options::rate(1e9)).unwrap().end_s;
-        Entry { name, graph, times: ends.into_iter().map(|e| vec![e]).collect(), rates: Vec::new() }
+        MeasuredGraph { name, graph, times: ends.into_iter().map(|e| vec![e]).collect(), rates: Vec::new() }
     }
 
     /// A campaign on a network that follows these rules.
     fn campaign(rules: &dyn Rules) -> Campaign {
         let bytes = 1e6;
         let alone = Graph::from_edges(&[(0, 1)], bytes).unwrap();
-        let drawn = random::Settings { edges: 5, graphs: 20, bytes, ..random::Settings::default() };
+        let drawn = DrawSettings { edges: 5, graphs: 20, bytes, ..DrawSettings::default() };
         let random = random::draw(&drawn).unwrap().into_iter().enumerate().map(|(i, g)| (format!("e5-{i}"), g));
         let all = calibration_graphs(9, bytes).into_iter().chain(learning_graphs(4, 9, bytes)).chain(random);
         let recorded = Recorded {

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 /// How to derive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct DeriveSettings {
     /// Seconds per byte of a flow alone.
     pub alpha: f64,
     /// Ends closer than this share are one step: noise reorders near ties.
@@ -28,10 +28,10 @@ pub struct Settings {
     pub split: bool,
 }
 
-impl Settings {
+impl DeriveSettings {
     /// Ties within 1.5 %, at least a tenth in the first step.
-    pub fn new(alpha: f64) -> Settings {
-        Settings { alpha, tie: 0.015, least_share: 0.1, split: false }
+    pub fn new(alpha: f64) -> DeriveSettings {
+        DeriveSettings { alpha, tie: 0.015, least_share: 0.1, split: false }
     }
 }
 
@@ -113,7 +113,7 @@ impl Store {
 
 /// Derives the penalties of a graph from the times in a store. [`DeriveError::Missing`] names the next graph to measure; put it
 /// into the store and ask again. There are at most as many as steps.
-pub fn from_times(graph: &Graph, store: &Store, settings: &Settings) -> Result<Vec<Derived>, DeriveError> {
+pub fn from_times(graph: &Graph, store: &Store, settings: &DeriveSettings) -> Result<Vec<Derived>, DeriveError> {
     if !(settings.alpha.is_finite() && settings.alpha > 0.0) {
         return Err(DeriveError::Alpha(settings.alpha));
     }
@@ -128,7 +128,7 @@ pub fn from_times(graph: &Graph, store: &Store, settings: &Settings) -> Result<V
 
 struct Inverse<'a> {
     store: &'a Store,
-    settings: &'a Settings,
+    settings: &'a DeriveSettings,
     memo: BTreeMap<String, Vec<Derived>>,
 }
 
@@ -255,7 +255,7 @@ mod tests {
         let alpha = T_REF / graph.flows[0].bytes;
         let mut rng = Rng::new(seed, "derive", 0);
         let mut store = Store::default();
-        let settings = Settings { tie: if noise > 0.0 { 0.03 } else { 0.015 }, ..Settings::new(alpha) };
+        let settings = DeriveSettings { tie: if noise > 0.0 { 0.03 } else { 0.015 }, ..DeriveSettings::new(alpha) };
         loop {
             match from_times(&graph, &store, &settings) {
                 Err(DeriveError::Missing(sub)) => {
@@ -313,11 +313,11 @@ mod tests {
         let mut store = Store::default();
         assert!(store.insert(&graph, &[vec![1.0]]).is_err());
         assert!(store.insert(&graph, &[vec![1.0], vec![], vec![1.0]]).is_err());
-        assert!(matches!(from_times(&graph, &store, &Settings::new(f64::NAN)), Err(DeriveError::Alpha(_))));
-        let e = from_times(&graph, &store, &Settings::new(1.0)).unwrap_err().to_string();
+        assert!(matches!(from_times(&graph, &store, &DeriveSettings::new(f64::NAN)), Err(DeriveError::Alpha(_))));
+        let e = from_times(&graph, &store, &DeriveSettings::new(1.0)).unwrap_err().to_string();
         assert!(e.contains("a -> b") && e.contains("; "), "{e}");
         let mut late = graph.clone();
         late.flows[1].start = 1.0;
-        assert!(matches!(from_times(&late, &store, &Settings::new(1.0)), Err(DeriveError::Unequal(_))));
+        assert!(matches!(from_times(&late, &store, &DeriveSettings::new(1.0)), Err(DeriveError::Unequal(_))));
     }
 }

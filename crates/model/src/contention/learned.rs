@@ -157,7 +157,7 @@ impl Rules for Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::{Settings, all, draw};
+    use super::super::random::{DrawSettings, all, draw};
     use super::super::rules::{evaluate, explain, start};
     use super::*;
     use spec::Params;
@@ -176,7 +176,7 @@ mod tests {
             assert!(found.iter().zip(truth).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{graph:?}");
         }
         let (mut error, mut flows, mut unknown) = (0.0, 0.0, 0);
-        for (graph, truth) in data(draw(&Settings { edges: 7, graphs: 40, ..Settings::default() }).unwrap()) {
+        for (graph, truth) in data(draw(&DrawSettings { edges: 7, graphs: 40, ..DrawSettings::default() }).unwrap()) {
             let (found, terms) = explain(&table, &graph).unwrap();
             unknown += usize::from(terms.iter().any(|t| t.rule == "regression"));
             error += found.iter().zip(&truth).map(|(a, b)| (a / b - 1.0).abs()).sum::<f64>();

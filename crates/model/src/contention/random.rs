@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// What to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct DrawSettings {
     /// Nodes to choose from; the paper had 9.
     pub nodes: usize,
     /// Flows of each graph.
@@ -27,9 +27,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for DrawSettings {
+    fn default() -> DrawSettings {
+        DrawSettings {
             nodes: 9,
             edges: 5,
             graphs: 60,
@@ -67,7 +67,7 @@ const PATIENCE: usize = 2000;
 
 /// Draws graphs: ordered pairs of different nodes, uniformly, again if a degree is too large; a graph like an earlier one is
 /// dropped. Returns fewer than asked for if there are no more, or none were found in thousands of draws.
-pub fn draw(settings: &Settings) -> Result<Vec<Graph>, RandomError> {
+pub fn draw(settings: &DrawSettings) -> Result<Vec<Graph>, RandomError> {
     let (n, m) = (settings.nodes, settings.edges);
     if n < 2 {
         return Err(RandomError::Nodes(n));
@@ -94,7 +94,7 @@ pub fn draw(settings: &Settings) -> Result<Vec<Graph>, RandomError> {
     Ok(graphs)
 }
 
-fn draw_one(settings: &Settings, rng: &mut Rng) -> Option<Vec<(usize, usize)>> {
+fn draw_one(settings: &DrawSettings, rng: &mut Rng) -> Option<Vec<(usize, usize)>> {
     let n = settings.nodes as u64;
     let (mut out, mut into) = (vec![0; settings.nodes], vec![0; settings.nodes]);
     let mut edges = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn graphs_are_different_seeded_and_within_limits() {
-        let settings = Settings { degree: 3, connected: true, ..Settings::default() };
+        let settings = DrawSettings { degree: 3, connected: true, ..DrawSettings::default() };
         let graphs = draw(&settings).unwrap();
         assert_eq!(graphs.len(), 60);
         assert_eq!(graphs, draw(&settings).unwrap());
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn few_classes_end_the_search() {
         // Two edges without parallels: out of one, into one, in a row, there and back, apart.
-        assert_eq!(draw(&Settings { edges: 2, ..Settings::default() }).unwrap().len(), 5);
-        assert!(draw(&Settings { edges: 0, ..Settings::default() }).is_err());
-        assert!(draw(&Settings { edges: 100, ..Settings::default() }).is_err());
-        assert!(draw(&Settings { nodes: 1, ..Settings::default() }).is_err());
+        assert_eq!(draw(&DrawSettings { edges: 2, ..DrawSettings::default() }).unwrap().len(), 5);
+        assert!(draw(&DrawSettings { edges: 0, ..DrawSettings::default() }).is_err());
+        assert!(draw(&DrawSettings { edges: 100, ..DrawSettings::default() }).is_err());
+        assert!(draw(&DrawSettings { nodes: 1, ..DrawSettings::default() }).is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use record::{Job, JobRecord, Members, Phase, PhaseRecord, RunRecord};
 
 /// A graph that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct MeasuredGraph {
     /// Its name in the plan.
     pub name: String,
     /// The graph, with the sizes and starts that were used.
@@ -24,9 +24,9 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Graphs of one flow alone.
-    pub alone: Vec<Entry>,
+    pub alone: Vec<MeasuredGraph>,
     /// The others.
-    pub graphs: Vec<Entry>,
+    pub graphs: Vec<MeasuredGraph>,
 }
 
 impl Recorded {
@@ -47,7 +47,7 @@ impl Recorded {
             let graph = graph(phase).map_err(|e| format!("{name}: {e}"))?;
             let values = values(&repeats);
             let (times, rates) = if steady { (Vec::new(), values) } else { (values, Vec::new()) };
-            let entry = Entry { name: name.into(), graph, times, rates };
+            let entry = MeasuredGraph { name: name.into(), graph, times, rates };
             match name.starts_with("alone") {
                 true => all.alone.push(entry),
                 false => all.graphs.push(entry),

@@ -159,7 +159,7 @@ impl PartialOrd for At {
 
 /// The progress of one flow: what was left at an instant and how fast it goes since.
 #[derive(Clone, Copy)]
-struct Progress {
+struct FlowProgress {
     remaining: f64,
     since: f64,
     penalty: f64,
@@ -172,7 +172,7 @@ struct Solver<'a> {
     rules: &'a dyn Rules,
     options: Options,
     traffic: Traffic,
-    progress: Vec<Progress>,
+    progress: Vec<FlowProgress>,
     agenda: Agenda,
     starts: BinaryHeap<Reverse<(At, usize)>>,
     /// Flows that start after each flow.
@@ -201,7 +201,7 @@ impl<'a> Solver<'a> {
             rules,
             options,
             traffic: Traffic::new(graph.nodes.len(), &graph.edges()),
-            progress: vec![Progress { remaining: 0.0, since: 0.0, penalty: 1.0, end: 0.0 }; flows],
+            progress: vec![FlowProgress { remaining: 0.0, since: 0.0, penalty: 1.0, end: 0.0 }; flows],
             agenda: Agenda::new(graph.nodes.len()),
             starts,
             followers,
@@ -262,7 +262,7 @@ impl<'a> Solver<'a> {
             if bytes == 0.0 {
                 self.finished(flow, now);
             } else {
-                self.progress[flow] = Progress { remaining: bytes, since: now, penalty: 1.0, end: f64::INFINITY };
+                self.progress[flow] = FlowProgress { remaining: bytes, since: now, penalty: 1.0, end: f64::INFINITY };
                 self.traffic.start(flow);
             }
         }
@@ -322,7 +322,7 @@ impl<'a> Solver<'a> {
         if p.penalty != penalty || p.end.is_infinite() {
             let moved = (now - p.since) / (self.options.alpha * p.penalty);
             let remaining = (p.remaining - moved).max(0.0);
-            *p = Progress { remaining, since: now, penalty, end: now + remaining * self.options.alpha * penalty };
+            *p = FlowProgress { remaining, since: now, penalty, end: now + remaining * self.options.alpha * penalty };
         }
         Ok(p.end)
     }

@@ -127,7 +127,7 @@ impl Errors {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::{Settings, draw};
+    use super::super::random::{DrawSettings, draw};
     use super::super::rules::{RULES, start};
     use super::*;
     use spec::Params;
@@ -140,7 +140,7 @@ mod tests {
         let options = Options::rate(1e9);
         let mut graphs = Vec::new();
         for edges in [4, 6, 8] {
-            graphs.extend(draw(&Settings { edges, graphs: 12, ..Settings::default() }).unwrap());
+            graphs.extend(draw(&DrawSettings { edges, graphs: 12, ..DrawSettings::default() }).unwrap());
         }
         for (truth, rules) in &sets {
             let solved = |g: &Graph| solve(g, &**rules, &options).unwrap().end_s;

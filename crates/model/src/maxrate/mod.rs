@@ -34,4 +34,4 @@ pub use analysis::{Options, Report, analyse};
 pub use data::{DataError, Location, Pattern, Point, Sample, Weighting, points};
 pub use models::{Fit, FitError, MODELS, Model};
 pub use recorded::Recorded;
-pub use study::{Settings, Study, study};
+pub use study::{Study, StudySettings, study};

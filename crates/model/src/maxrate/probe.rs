@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum EagerLimit {
     /// Sends of `from` bytes and more wait for the receiver; those of `below` and less do not.
     Blocks {
         /// The smallest size known to block.
@@ -33,39 +33,39 @@ pub enum Outcome {
     Invalid,
 }
 
-impl Outcome {
+impl EagerLimit {
     /// From the named numbers of the kernel `eager-limit`.
-    pub fn from_results(results: &BTreeMap<String, f64>) -> Outcome {
+    pub fn from_results(results: &BTreeMap<String, f64>) -> EagerLimit {
         let number = |name: &str| results.get(name).filter(|x| x.is_finite() && **x >= 0.0).map(|x| *x as u64);
         match (number("passes_to_bytes"), number("blocks_from_bytes"), number("split_votes")) {
-            (Some(0), Some(bytes), _) if bytes > 0 => Outcome::Always { bytes },
-            (Some(bytes), Some(0), _) if bytes > 0 => Outcome::Never { bytes },
+            (Some(0), Some(bytes), _) if bytes > 0 => EagerLimit::Always { bytes },
+            (Some(bytes), Some(0), _) if bytes > 0 => EagerLimit::Never { bytes },
             (Some(below), Some(from), Some(votes)) if below < from => {
-                Outcome::Blocks { from, below, split_votes: votes as u32 }
+                EagerLimit::Blocks { from, below, split_votes: votes as u32 }
             }
-            _ => Outcome::Invalid,
+            _ => EagerLimit::Invalid,
         }
     }
 
     /// Whether a change of protocol seen in the times is the end of eager sends: the limit lies between its two sizes.
     pub fn confirms(&self, cut: &Break) -> bool {
-        matches!(*self, Outcome::Blocks { from, below, .. } if from > cut.after_bytes && below < cut.bytes)
+        matches!(*self, EagerLimit::Blocks { from, below, .. } if from > cut.after_bytes && below < cut.bytes)
     }
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for EagerLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Outcome::Blocks { from, below, split_votes } => {
+            EagerLimit::Blocks { from, below, split_votes } => {
                 write!(f, "sends of {from} bytes and more wait for their receiver, those of {below} do not")?;
                 match split_votes {
                     0 => Ok(()),
                     n => write!(f, " (votes on {n} sizes were split)"),
                 }
             }
-            Outcome::Always { bytes } => write!(f, "even {bytes} bytes wait for their receiver"),
-            Outcome::Never { bytes } => write!(f, "no size up to {bytes} bytes waits for its receiver"),
-            Outcome::Invalid => write!(f, "nothing was measured"),
+            EagerLimit::Always { bytes } => write!(f, "even {bytes} bytes wait for their receiver"),
+            EagerLimit::Never { bytes } => write!(f, "no size up to {bytes} bytes waits for its receiver"),
+            EagerLimit::Invalid => write!(f, "nothing was measured"),
         }
     }
 }
@@ -74,21 +74,21 @@ impl std::fmt::Display for Outcome {
 mod tests {
     use super::*;
 
-    fn of(passes: f64, blocks: f64, votes: f64) -> Outcome {
+    fn of(passes: f64, blocks: f64, votes: f64) -> EagerLimit {
         let list = [("passes_to_bytes", passes), ("blocks_from_bytes", blocks), ("split_votes", votes)];
-        Outcome::from_results(&list.map(|(n, v)| (n.to_string(), v)).into())
+        EagerLimit::from_results(&list.map(|(n, v)| (n.to_string(), v)).into())
     }
 
     #[test]
     fn numbers_become_words() {
-        assert_eq!(of(8192.0, 8196.0, 1.0), Outcome::Blocks { from: 8196, below: 8192, split_votes: 1 });
+        assert_eq!(of(8192.0, 8196.0, 1.0), EagerLimit::Blocks { from: 8196, below: 8192, split_votes: 1 });
         assert!(of(8192.0, 8196.0, 1.0).to_string().contains("split"));
-        assert_eq!(of(0.0, 64.0, 0.0), Outcome::Always { bytes: 64 });
-        assert_eq!(of(1024.0, 0.0, 0.0), Outcome::Never { bytes: 1024 });
+        assert_eq!(of(0.0, 64.0, 0.0), EagerLimit::Always { bytes: 64 });
+        assert_eq!(of(1024.0, 0.0, 0.0), EagerLimit::Never { bytes: 1024 });
         for bad in
-            [of(f64::NAN, 1.0, 0.0), of(9.0, 8.0, 0.0), of(0.0, 0.0, 0.0), Outcome::from_results(&BTreeMap::new())]
+            [of(f64::NAN, 1.0, 0.0), of(9.0, 8.0, 0.0), of(0.0, 0.0, 0.0), EagerLimit::from_results(&BTreeMap::new())]
         {
-            assert_eq!(bad, Outcome::Invalid);
+            assert_eq!(bad, EagerLimit::Invalid);
         }
     }
 

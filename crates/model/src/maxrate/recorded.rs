@@ -2,7 +2,7 @@
 
 use super::data::{Pattern, Sample};
 use super::loggp::Prtt;
-use super::probe::Outcome;
+use super::probe::EagerLimit;
 use record::{JobRecord, RunRecord};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct Recorded {
     /// Times of messages.
     pub samples: BTreeMap<(String, Pattern), Vec<Sample>>,
     /// What the delayed receiver found.
-    pub probes: BTreeMap<String, Outcome>,
+    pub probes: BTreeMap<String, EagerLimit>,
     /// Parametrised round trips.
     pub trips: BTreeMap<String, Vec<Prtt>>,
     /// Class and order of receives: (messages, seconds).
@@ -51,7 +51,7 @@ impl Recorded {
         }
         match job.kernel.as_str() {
             "eager-limit" => {
-                self.probes.insert(class.into(), Outcome::from_results(&job.results));
+                self.probes.insert(class.into(), EagerLimit::from_results(&job.results));
             }
             "pair-prtt" => {
                 let pause = job.results.get("pause_s").copied().unwrap_or(0.0);

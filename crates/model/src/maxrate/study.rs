@@ -4,7 +4,7 @@ use super::advice::{self, Halo, Split};
 use super::analysis::{Options, Report, analyse};
 use super::data::{Location, Pattern, Sample, Weighting, points};
 use super::loggp::{self, LogGp};
-use super::probe::Outcome;
+use super::probe::EagerLimit;
 use super::queue::{self, QueueFit};
 use super::recorded::Recorded;
 use super::tables::{self, ErrorRow, HeatMap, RateCell};
@@ -13,7 +13,7 @@ use thiserror::Error;
 
 /// How to study.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct StudySettings {
     /// The weights of the fits.
     pub weighting: Weighting,
     /// What stands for several trials.
@@ -30,9 +30,9 @@ pub struct Settings {
     pub neighbours: u32,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for StudySettings {
+    fn default() -> StudySettings {
+        StudySettings {
             weighting: Weighting::default(),
             location: Location::default(),
             phase_starts: None,
@@ -73,7 +73,7 @@ pub struct Probed {
     /// The class of pairs.
     pub class: String,
     /// What it found.
-    pub outcome: Outcome,
+    pub outcome: EagerLimit,
 }
 
 /// LogGP's parameters of one class.
@@ -125,7 +125,7 @@ pub struct StudyError {
 const SEED: u64 = 1;
 
 /// Studies what was recorded.
-pub fn study(data: &Recorded, settings: &Settings) -> Result<Study, StudyError> {
+pub fn study(data: &Recorded, settings: &StudySettings) -> Result<Study, StudyError> {
     let queued = |((class, order), times): (&(String, String), &Vec<(u64, f64)>)| Queued {
         class: class.clone(),
         order: order.clone(),
@@ -151,7 +151,7 @@ pub fn study(data: &Recorded, settings: &Settings) -> Result<Study, StudyError> 
     })
 }
 
-fn fitted(class: &str, pattern: Pattern, samples: &[Sample], settings: &Settings) -> Result<Fitted, StudyError> {
+fn fitted(class: &str, pattern: Pattern, samples: &[Sample], settings: &StudySettings) -> Result<Fitted, StudyError> {
     let at = || format!("{class}/{}", pattern.name());
     let bad = |e: &dyn std::fmt::Display| StudyError { at: at(), reason: e.to_string() };
     let options = Options {

@@ -9,7 +9,7 @@ use crate::section::Section;
 use crate::table::digits;
 use crate::view::{Known, View};
 use model::contention::campaign::{Campaign, Findings};
-use model::contention::recorded::{Entry, middle};
+use model::contention::recorded::{MeasuredGraph, middle};
 use model::contention::validate::{Errors, Score};
 use model::contention::{Graph, Options, Solution, solve};
 use record::Direction;
@@ -332,7 +332,7 @@ pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
 
 /// Graphs whose steady rates were measured: penalties without any rule.
 fn steady(campaign: &Campaign) -> Option<Section> {
-    let entries: Vec<&Entry> = campaign.recorded.graphs.iter().filter(|e| !e.rates.is_empty()).collect();
+    let entries: Vec<&MeasuredGraph> = campaign.recorded.graphs.iter().filter(|e| !e.rates.is_empty()).collect();
     let alone = campaign.recorded.rate()?;
     if entries.is_empty() {
         return None;

@@ -8,9 +8,9 @@ use crate::section::Section;
 use crate::table::digits;
 use crate::view::{Known, View};
 use model::maxrate::models::{Estimate, Limit};
-use model::maxrate::probe::Outcome;
+use model::maxrate::probe::EagerLimit;
 use model::maxrate::study::{Fitted, Queued, Study, Tripped};
-use model::maxrate::{Fit, Pattern, Recorded, Settings, study};
+use model::maxrate::{Fit, Pattern, Recorded, StudySettings, study};
 use record::{Direction, Interval};
 
 /// The sections of a record of max-rate.
@@ -19,7 +19,7 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     if data.is_empty() {
         return Vec::new();
     }
-    match study(&data, &Settings::default()) {
+    match study(&data, &StudySettings::default()) {
         Ok(found) => of_study(&found),
         Err(why) => {
             let mut section = Section::new("Max-rate");
@@ -35,7 +35,7 @@ const REPLICATES: usize = 50;
 /// Figures of merit: model (3) of the largest messages, which every run has, the latency of the smallest, and the eager limit.
 pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
     let data = Recorded::read(view.record, false);
-    let settings = Settings { replicates: REPLICATES, ..Settings::default() };
+    let settings = StudySettings { replicates: REPLICATES, ..StudySettings::default() };
     let Ok(found) = study(&data, &settings) else { return Vec::new() };
     let mut all = Vec::new();
     for fitted in &found.fits {
@@ -62,7 +62,7 @@ pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
         }
     }
     for probed in &found.probes {
-        if let Outcome::Blocks { below, .. } = probed.outcome {
+        if let EagerLimit::Blocks { below, .. } = probed.outcome {
             let known = Known { value: below as f64, interval: None };
             let name = format!("maxrate.{}.eager_limit", probed.class);
             all.push(Merit { name, known, unit: "B", better: Direction::HigherIsBetter });
@@ -119,7 +119,7 @@ fn capital(text: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn protocol(section: &mut Section, fitted: &Fitted, probe: Option<Outcome>) {
+fn protocol(section: &mut Section, fitted: &Fitted, probe: Option<EagerLimit>) {
     let cuts: Vec<_> = fitted.report.breaks.iter().filter(|b| b.protocol).collect();
     for cut in &cuts {
         let confirmed = match probe {
@@ -130,7 +130,7 @@ fn protocol(section: &mut Section, fitted: &Fitted, probe: Option<Outcome>) {
     }
     if let Some(limit) = probe {
         section.say(format!("Delayed receiver: {limit}."));
-        if matches!(limit, Outcome::Blocks { .. }) && !cuts.iter().any(|c| limit.confirms(c)) {
+        if matches!(limit, EagerLimit::Blocks { .. }) && !cuts.iter().any(|c| limit.confirms(c)) {
             section.say("The times show no jump there, so no region begins there.");
         }
     }

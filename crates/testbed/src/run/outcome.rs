@@ -13,7 +13,7 @@ const RECEIVED_WEIGHT: u64 = 16;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// All processes ended well.
     Success,
     /// A process failed with this exit code.
@@ -31,22 +31,24 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Whether the run is good.
     pub fn is_success(&self) -> bool {
-        *self == Outcome::Success
+        *self == RunOutcome::Success
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for RunOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Success => f.write_str("success"),
-            Outcome::Failed(code) => write!(f, "failed with exit code {code}"),
-            Outcome::Killed(signal) => write!(f, "ended by signal {signal}"),
-            Outcome::TimedOut(limit) => write!(f, "not done after {limit:?}; all its processes were ended"),
-            Outcome::Interrupted(signal) => write!(f, "interrupted by signal {signal}; all its processes were ended"),
-            Outcome::NoTraffic { reason } => f.write_str(reason),
+            RunOutcome::Success => f.write_str("success"),
+            RunOutcome::Failed(code) => write!(f, "failed with exit code {code}"),
+            RunOutcome::Killed(signal) => write!(f, "ended by signal {signal}"),
+            RunOutcome::TimedOut(limit) => write!(f, "not done after {limit:?}; all its processes were ended"),
+            RunOutcome::Interrupted(signal) => {
+                write!(f, "interrupted by signal {signal}; all its processes were ended")
+            }
+            RunOutcome::NoTraffic { reason } => f.write_str(reason),
         }
     }
 }
@@ -70,7 +72,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunReport {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Each process that was started.
     pub ended: Vec<Ended>,
     /// What the links carried meanwhile.
@@ -98,32 +100,32 @@ pub(super) fn judge(
     nodes: usize,
     run: &RunSpec,
     traffic: &Traffic,
-) -> Outcome {
+) -> RunOutcome {
     match stopped {
-        Some(Stopped::Timeout(limit)) => return Outcome::TimedOut(limit),
-        Some(Stopped::Signal(signal)) => return Outcome::Interrupted(signal),
+        Some(Stopped::Timeout(limit)) => return RunOutcome::TimedOut(limit),
+        Some(Stopped::Signal(signal)) => return RunOutcome::Interrupted(signal),
         None => {}
     }
     if let Some(signal) = ended.iter().find_map(|e| e.signal) {
-        return Outcome::Killed(signal);
+        return RunOutcome::Killed(signal);
     }
     if let Some(code) = ended.iter().filter_map(|e| e.code).find(|&code| code != 0) {
-        return Outcome::Failed(code);
+        return RunOutcome::Failed(code);
     }
     match (launcher, &run.launch) {
         (Some(launcher), Launch::Mpi(_)) if nodes > 1 => check_traffic(launcher, nodes, run, traffic),
-        _ => Outcome::Success,
+        _ => RunOutcome::Success,
     }
 }
 
 /// Whether the job used the links. Launching it and exchanging the ranks' addresses crosses them too, but nearly all of that is
 /// sent by the launcher's node: in trials with 10 nodes the others sent 2 to 17 kB and received up to 60 kB. So the others
 /// count, by what the busiest of them sent, or received far beyond that.
-fn check_traffic(launcher: &Launcher, nodes: usize, run: &RunSpec, traffic: &Traffic) -> Outcome {
+fn check_traffic(launcher: &Launcher, nodes: usize, run: &RunSpec, traffic: &Traffic) -> RunOutcome {
     let others = traffic.links.iter().filter(|l| l.kind == LinkKind::Node).skip(1);
     let carried = others.map(|l| l.sent.max(l.received / RECEIVED_WEIGHT)).max().unwrap_or(0);
     if carried >= run.least_bytes {
-        return Outcome::Success;
+        return RunOutcome::Success;
     }
     let cause = match launcher.family {
         Family::Hydra(_) => {
@@ -135,7 +137,7 @@ fn check_traffic(launcher: &Launcher, nodes: usize, run: &RunSpec, traffic: &Tra
              tcp,self,vader`: look for OMPI_MCA_ variables or arguments that override it"
         }
     };
-    Outcome::NoTraffic {
+    RunOutcome::NoTraffic {
         reason: format!(
             "(almost) nothing crossed the links: of {nodes} nodes none but the launcher's sent more than {carried} B, {} B is the \
              least; either the job sends next to nothing (then set the least to 0), or {cause}",
@@ -164,7 +166,7 @@ mod tests {
         Ended { node: "n1".into(), code, signal, stdout: String::new(), stderr: String::new() }
     }
 
-    fn judged(nodes: &[(u64, u64)], family: Family) -> Outcome {
+    fn judged(nodes: &[(u64, u64)], family: Family) -> RunOutcome {
         let launcher = Launcher { path: "mpirun".into(), family, version: "1".into() };
         let run = RunSpec::new(Launch::Mpi("mpirun".into()), &["x"]).unwrap();
         judge(None, &[ended(Some(0), None)], Some(&launcher), nodes.len(), &run, &traffic(nodes))
@@ -175,14 +177,14 @@ mod tests {
         // Shared memory between nodes, as measured: the launcher's node sends, the others hardly do.
         for family in [Family::OpenMpi4, Family::Hydra(crate::Netmod::Ucx)] {
             match judged(&[(530_619, 74_470), (8_300, 59_000)], family) {
-                Outcome::NoTraffic { reason } => {
+                RunOutcome::NoTraffic { reason } => {
                     assert!(reason.contains("8300 B") && reason.contains("65536 B"), "{reason}")
                 }
                 other => panic!("{other:?}"),
             }
-            assert_eq!(judged(&[(10_000_000, 10_000_000), (10_000_000, 10_000_000)], family), Outcome::Success);
-            assert_eq!(judged(&[(10_000_000, 20_000), (20_000, 10_000_000)], family), Outcome::Success, "one way");
-            assert_eq!(judged(&[(10, 10)], family), Outcome::Success, "one node needs no links");
+            assert_eq!(judged(&[(10_000_000, 10_000_000), (10_000_000, 10_000_000)], family), RunOutcome::Success);
+            assert_eq!(judged(&[(10_000_000, 20_000), (20_000, 10_000_000)], family), RunOutcome::Success, "one way");
+            assert_eq!(judged(&[(10, 10)], family), RunOutcome::Success, "one node needs no links");
         }
     }
 
@@ -191,11 +193,11 @@ mod tests {
         let run = RunSpec::new(Launch::Plain, &["x"]).unwrap();
         let judge = |stopped, all: &[Ended]| judge(stopped, all, None, 2, &run, &traffic(&[(0, 0), (0, 0)]));
         let (good, bad, hit) = (ended(Some(0), None), ended(Some(3), None), ended(None, Some(9)));
-        assert_eq!(judge(None, &[good.clone(), good.clone()]), Outcome::Success);
-        assert_eq!(judge(None, &[good.clone(), bad.clone()]), Outcome::Failed(3));
-        assert_eq!(judge(None, &[bad, hit.clone()]), Outcome::Killed(9));
-        assert_eq!(judge(Some(Stopped::Signal(2)), std::slice::from_ref(&hit)), Outcome::Interrupted(2));
+        assert_eq!(judge(None, &[good.clone(), good.clone()]), RunOutcome::Success);
+        assert_eq!(judge(None, &[good.clone(), bad.clone()]), RunOutcome::Failed(3));
+        assert_eq!(judge(None, &[bad, hit.clone()]), RunOutcome::Killed(9));
+        assert_eq!(judge(Some(Stopped::Signal(2)), std::slice::from_ref(&hit)), RunOutcome::Interrupted(2));
         let limit = Duration::from_secs(1);
-        assert_eq!(judge(Some(Stopped::Timeout(limit)), &[hit]), Outcome::TimedOut(limit));
+        assert_eq!(judge(Some(Stopped::Timeout(limit)), &[hit]), RunOutcome::TimedOut(limit));
     }
 }

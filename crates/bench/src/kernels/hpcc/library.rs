@@ -1,7 +1,7 @@
 //! The library of dense kernels that a test computes with, agreed by the ranks that use it together.
 
 use comm::{Buffer, Comm, Refusal};
-use local::blas::{Blas, Trans, Wanted, pick};
+use local::blas::{Blas, Trans, WantedBlas, pick};
 use local::{Mat, MatMut, Pool};
 use spec::{Kind, Param, Params, ReadParams, Work};
 use std::collections::BTreeMap;
@@ -40,19 +40,19 @@ pub(super) fn engine(comm: &dyn Comm, params: &Params, model: bool) -> Result<En
     // A simulated machine has no processor of its own: the same run must give the same bits wherever it is simulated.
     let simulated = comm.charge(Work::NONE);
     let (wanted, mut notes) = match params.word("blas") {
-        "builtin" => (Wanted::Builtin, Vec::new()),
-        "system" => (Wanted::System(None), Vec::new()),
-        "fastest" if simulated || model => (Wanted::Builtin, Vec::new()),
+        "builtin" => (WantedBlas::Builtin, Vec::new()),
+        "system" => (WantedBlas::System(None), Vec::new()),
+        "fastest" if simulated || model => (WantedBlas::Builtin, Vec::new()),
         "fastest" => {
             let (system, notes) = measured(&pool);
             let mut won = [u8::from(system)];
             comm.bcast(0, Buffer::Bytes(&mut won));
-            (if won[0] == 1 { Wanted::System(None) } else { Wanted::Builtin }, notes)
+            (if won[0] == 1 { WantedBlas::System(None) } else { WantedBlas::Builtin }, notes)
         }
-        path => (Wanted::System(Some(path.to_string())), Vec::new()),
+        path => (WantedBlas::System(Some(path.to_string())), Vec::new()),
     };
     let blas = match wanted {
-        Wanted::System(path) => Blas::system(path.as_deref(), pool.threads())
+        WantedBlas::System(path) => Blas::system(path.as_deref(), pool.threads())
             .map_err(|e| Refusal(format!("blas: {e}; or use blas=builtin")))?,
         _ => Blas::builtin(Arc::clone(&pool)),
     };
@@ -90,7 +90,7 @@ fn describe(blas: &Blas) -> String {
 /// Measures both candidates, once in a process; whether the system's library won, and what to say.
 fn measured(pool: &Arc<Pool>) -> (bool, Vec<String>) {
     let mut picked = PICKED.lock().unwrap_or_else(|e| e.into_inner());
-    let found = picked.entry(pool.threads()).or_insert_with(|| match pick(&Wanted::Fastest, pool) {
+    let found = picked.entry(pool.threads()).or_insert_with(|| match pick(&WantedBlas::Fastest, pool) {
         Err(e) => (false, vec![format!("no system library of dense kernels: {e}")]),
         Ok(choice) => {
             // Rates differ from rank to rank; a note that did too would fill the record.

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Fail};
 use clap::ArgMatches;
-use model::contention::random::{self, Settings};
+use model::contention::random::{self, DrawSettings};
 use model::contention::{Graph, parse, published};
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn one(text: &str) -> anyhow::Result<Graph> {
         let (edges, seed) = number(edges)
             .zip(number(seed))
             .ok_or_else(|| Fail::usage(format!("{text}: write random:EDGES or random:EDGES:SEED")))?;
-        let settings = Settings { edges: edges as usize, graphs: 1, seed, ..Settings::default() };
+        let settings = DrawSettings { edges: edges as usize, graphs: 1, seed, ..DrawSettings::default() };
         let drawn = random::draw(&settings).map_err(|e| Fail::usage(format!("{text}: {e}")))?;
         return drawn.into_iter().next().ok_or_else(|| Fail::usage(format!("{text}: no such graph was found")));
     }
@@ -79,7 +79,7 @@ pub fn random(args: &ArgMatches) -> anyhow::Result<Vec<Named>> {
         // Small graphs have few classes; what they lack is made up for by the larger ones.
         let left = wanted - named.len();
         let graphs = left.div_ceil(high - edges + 1);
-        let settings = Settings {
+        let settings = DrawSettings {
             nodes: number("among"),
             edges,
             graphs,
@@ -87,7 +87,7 @@ pub fn random(args: &ArgMatches) -> anyhow::Result<Vec<Named>> {
             connected: args.get_flag("connected"),
             bytes: size(args)?.unwrap_or(model::contention::graph::DEFAULT_BYTES),
             seed,
-            ..Settings::default()
+            ..DrawSettings::default()
         };
         let drawn = random::draw(&settings).map_err(|e| Fail::usage(format!("--edges {text}: {e}")))?;
         named.extend(drawn.into_iter().enumerate().map(|(i, graph)| Named { name: format!("e{edges}-{i}"), graph }));

@@ -16,7 +16,7 @@ use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use graphs::Named;
 use model::contention::campaign::{self, Campaign};
-use model::contention::derive::{self, DeriveError, Settings, Store};
+use model::contention::derive::{self, DeriveError, DeriveSettings, Store};
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
 use model::contention::{Options, solve};
@@ -256,7 +256,7 @@ fn by_times(
     let mut measured = Vec::new();
     let bytes = n.graph.flows[0].bytes;
     loop {
-        let settings = Settings { tie, ..Settings::new(alone / bytes) };
+        let settings = DeriveSettings { tie, ..DeriveSettings::new(alone / bytes) };
         let answer = session.leads().then(|| derive::from_times(&n.graph, &store, &settings));
         let next = match &answer {
             Some(Err(DeriveError::Missing(sub))) => model::contention::parse::write(sub),
