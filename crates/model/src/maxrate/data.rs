@@ -1,6 +1,7 @@
 //! Samples and points, and what their numbers mean.
 
 use crate::numeric::stats::median;
+use record::PairPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,13 +21,13 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// What a kernel's samples are, if they are times of messages.
-    pub fn of_kernel(kernel: &str) -> Option<Pattern> {
-        match kernel {
-            "pair-pingpong" => Some(Pattern::PingPong),
-            "pair-stream" => Some(Pattern::Stream),
-            "pair-duplex" => Some(Pattern::Duplex),
-            _ => None,
+    /// What the times of a point are, if they are times of messages.
+    pub fn of(pairs: PairPattern) -> Option<Pattern> {
+        match pairs {
+            PairPattern::Pingpong => Some(Pattern::PingPong),
+            PairPattern::Stream => Some(Pattern::Stream),
+            PairPattern::Duplex => Some(Pattern::Duplex),
+            PairPattern::EagerLimit | PairPattern::RoundTrip { .. } | PairPattern::Queue { .. } => None,
         }
     }
 
