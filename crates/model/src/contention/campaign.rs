@@ -15,6 +15,7 @@ use super::solver::{Options, solve};
 use super::validate::{Measured, Validation, validate};
 use crate::maxrate;
 use record::{Purpose, RunRecord};
+use schemars::JsonSchema;
 use serde::Serialize;
 use spec::Params;
 
@@ -49,7 +50,7 @@ pub fn learning_graphs(flows: usize, nodes: usize, bytes: f64) -> Vec<(String, G
 }
 
 /// What a table was learned from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Learned {
     /// Components in the table.
     pub components: usize,
@@ -58,7 +59,7 @@ pub struct Learned {
 }
 
 /// A graph with its name and when each flow ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Scored {
     /// Its name.
     pub name: String,
@@ -67,7 +68,7 @@ pub struct Scored {
 }
 
 /// What the ends of the scored graphs are by one rule set; none where it refuses a graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Predicted {
     /// The rule set.
     pub rules: String,
@@ -76,7 +77,7 @@ pub struct Predicted {
 }
 
 /// What a campaign found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Findings {
     /// Seconds per byte of a flow alone, as measured.
     pub alpha: f64,

@@ -9,11 +9,11 @@ use crate::maxrate::models::Limit;
 use crate::maxrate::{self, Pattern};
 use record::{About, Members, Phase, RunRecord};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Capacities in bytes per second, one way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Capacities {
     /// What a node sends or receives at most in one direction.
     pub node: f64,

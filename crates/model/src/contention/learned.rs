@@ -7,8 +7,6 @@ use super::rules::local::{Local, repair};
 use super::rules::{RuleError, Rules, Term};
 use super::traffic::{Reach, Traffic};
 use crate::numeric::least_squares::Problem;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -16,7 +14,7 @@ use thiserror::Error;
 const FEATURES: usize = 6;
 
 /// What was learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Canonical key of a component: mean penalties in canonical order, and how many measurements they come from.
     entries: BTreeMap<String, (Vec<f64>, usize)>,

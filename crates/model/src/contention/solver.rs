@@ -6,7 +6,7 @@ use super::graph::{Graph, GraphError};
 use super::rules::{RuleError, Rules};
 use super::traffic::{Reach, Traffic};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use thiserror::Error;
@@ -38,7 +38,7 @@ impl Options {
 }
 
 /// Between two events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// When it begins, in seconds.
     pub from_s: f64,
@@ -49,7 +49,7 @@ pub struct Step {
 }
 
 /// A flow during a step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepFlow {
     /// Its index.
     pub flow: usize,
@@ -60,7 +60,7 @@ pub struct StepFlow {
 }
 
 /// What happens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solution {
     /// When each flow starts to send, in seconds.
     pub start_s: Vec<f64>,

@@ -3,12 +3,12 @@
 use crate::numeric::stats::median;
 use record::PairPattern;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// What was done between the two readings of the clock that make one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// A message there and one of equal length back: the time is the round trip.
@@ -76,7 +76,7 @@ impl Pattern {
 }
 
 /// One measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Bytes of one message, one way.
     pub bytes: u64,
@@ -89,7 +89,7 @@ pub struct Sample {
 }
 
 /// All trials of one size and number of pairs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Bytes of one message, one way.
     pub bytes: u64,
@@ -102,8 +102,7 @@ pub struct Point {
 }
 
 /// Which single number stands for several trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// The smallest: what the machine can do undisturbed.
     Minimum,
@@ -123,7 +122,7 @@ impl Location {
 }
 
 /// What the residual of a point is multiplied by before it is squared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
     /// 1/sqrt(n), the paper's: sum of (T-f)^2/n. A third of the weight lies on the largest size.

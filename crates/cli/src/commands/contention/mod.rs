@@ -15,8 +15,9 @@ use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use graphs::Named;
+use model::contention::answers::{Derivation, Measurement, Prediction};
 use model::contention::campaign::{self, Campaign};
-use model::contention::derive::{self, DeriveError, DeriveSettings, Store};
+use model::contention::derive::{self, DeriveError, DeriveSettings, Derived, Store};
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
 use model::contention::{Options, solve};
@@ -162,7 +163,7 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
             let (penalties, terms) = rules::explain(&*set, graph).map_err(|e| fail(&e))?;
             let solution = solve(graph, &*set, &options).map_err(|e| fail(&e))?;
             let terms = if args.get_flag("explain") { terms } else { Vec::new() };
-            all.push(show::Prediction {
+            all.push(Prediction {
                 graph_name: name.clone(),
                 rules: rules_name.to_string(),
                 graph: graph.clone(),
@@ -208,7 +209,7 @@ fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
         let mut all = Vec::new();
         for n in &named {
             let times = session.measure(&n.name, &n.graph, mode)?;
-            all.push(times.map(|times| show::Measurement::new(n, &times, alone, mode)));
+            all.push(times.map(|times| Measurement::new(&n.name, &n.graph, mode.steady(), alone, times)));
         }
         Ok(all.into_iter().collect::<Option<Vec<_>>>())
     })?;
@@ -238,10 +239,14 @@ fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
     print(args, || show::derivations(&all), &all)
 }
 
-fn by_rates(session: &mut Session<'_>, n: &Named, mode: Times, alone: f64) -> Result<Option<show::Derivation>, String> {
+fn by_rates(session: &mut Session<'_>, n: &Named, mode: Times, alone: f64) -> Result<Option<Derivation>, String> {
     let Some(rates) = session.measure(&n.name, &n.graph, mode)? else { return Ok(None) };
     let derived = derive::from_rates(&[alone], &rates).map_err(|e| e.to_string())?;
-    Ok(Some(show::Derivation::new(n, derived, vec![n.name.clone()])))
+    Ok(Some(derivation(n, derived, vec![n.name.clone()])))
+}
+
+fn derivation(n: &Named, penalties: Vec<Derived>, measured: Vec<String>) -> Derivation {
+    Derivation { graph_name: n.name.clone(), graph: n.graph.clone(), penalties, measured }
 }
 
 /// Rank 0 knows the times and says which graph is to be measured next; an empty word ends it.
@@ -251,7 +256,7 @@ fn by_times(
     mode: Times,
     alone: f64,
     tie: f64,
-) -> Result<Option<show::Derivation>, String> {
+) -> Result<Option<Derivation>, String> {
     let mut store = Store::default();
     let mut measured = Vec::new();
     let bytes = n.graph.flows[0].bytes;
@@ -265,7 +270,7 @@ fn by_times(
         let next = session.tell(next);
         if next.is_empty() {
             let derived = answer.transpose().map_err(|e| format!("{}: {e}", n.name))?;
-            return Ok(derived.map(|d| show::Derivation::new(n, d, measured)));
+            return Ok(derived.map(|d| derivation(n, d, measured)));
         }
         // Nodes keep their places: the sub-graph is measured where the graph is.
         let sub = model::contention::parse::read(&next).map_err(|e| e.to_string())?;
