@@ -17,7 +17,7 @@ pub mod vienne;
 use super::graph::Graph;
 use super::traffic::{Reach, Traffic};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spec::{Card, Params};
 use thiserror::Error;
 
@@ -64,7 +64,7 @@ pub trait Rules {
 }
 
 /// Which rule gave which part of a flow's penalty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Term {
     /// Index of the flow.
     pub flow: u32,
@@ -166,24 +166,6 @@ pub(crate) mod tests {
     /// Equal to a few units in the last place.
     pub fn close(a: &[f64], b: &[f64]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-9)
-    }
-
-    #[test]
-    fn every_rule_set_explains_every_flow_and_leaves_a_lone_flow_alone() {
-        for set in RULES {
-            assert!(close(&of_edges(set.card.name, &[(0, 1)]), &[1.0]), "{}", set.card.name);
-            // Full duplex: opposite flows do not meet.
-            assert!(close(&of_edges(set.card.name, &[(0, 1), (1, 0)]), &[1.0, 1.0]), "{}", set.card.name);
-            let rules = start(set.card.name, &Params::new()).unwrap();
-            for g in published::GRAPHS {
-                let graph = published::find(g.name).unwrap();
-                let (penalties, terms) = explain(&*rules, &graph).unwrap();
-                assert!(penalties.iter().all(|p| p.is_finite() && *p >= 1.0), "{} {}", set.card.name, g.name);
-                for flow in 0..penalties.len() as u32 {
-                    assert!(terms.iter().any(|t| t.flow == flow), "{} {}", set.card.name, g.name);
-                }
-            }
-        }
     }
 
     #[test]
