@@ -3,7 +3,7 @@
 //! A new rule set or model is tested here without a line of its own. Each law is a function of an entry; entries that break one stand
 //! beside it, in tests only, and are caught.
 
-use model::contention::rules::{self, RULES, RuleError, RuleSet, Rules, Term, evaluate, explain};
+use model::contention::rules::{self, Notes, RULES, RuleError, RuleSet, Rules, evaluate, explain};
 use model::contention::traffic::{Reach, Traffic};
 use model::contention::{Flow, Graph, Options, published, random, solve};
 use model::maxrate::models::{Data, Limit, MODELS, Model, Raw, m3, postal};
@@ -179,13 +179,7 @@ impl Rules for Wrong {
         Reach::Receiver
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         for (rho, &flow) in out.iter_mut().zip(flows) {
             let arriving = traffic.flows_into(traffic.receiver_of(flow));
             *rho = match self {
@@ -204,9 +198,8 @@ impl Rules for Wrong {
                 *rho -= 0.25;
             }
         }
-        if let (Some(notes), false) = (notes, *self == Wrong::Silent) {
-            let term = |(&flow, &value): (&u32, &f64)| Term { flow, rule: "wrong".into(), value, text: String::new() };
-            notes.extend(flows.iter().zip(out.iter()).map(term));
+        for (&flow, &rho) in flows.iter().zip(out.iter()).filter(|_| *self != Wrong::Silent) {
+            notes.add(flow, "wrong", rho, String::new);
         }
         Ok(())
     }

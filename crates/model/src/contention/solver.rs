@@ -3,7 +3,7 @@
 
 use super::agenda::Agenda;
 use super::graph::{Graph, GraphError};
-use super::rules::{RuleError, Rules};
+use super::rules::{Notes, RuleError, Rules};
 use super::traffic::{Reach, Traffic};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -279,7 +279,7 @@ impl<'a> Solver<'a> {
                 let flows = self.traffic.flows_from(sender);
                 penalties.clear();
                 penalties.resize(flows.len(), 0.0);
-                self.rules.penalties(&self.traffic, flows, &mut penalties, None)?;
+                self.rules.penalties(&self.traffic, flows, &mut penalties, &mut Notes::default())?;
                 let mut earliest = f64::INFINITY;
                 for (i, &penalty) in penalties.iter().enumerate() {
                     let flow = self.traffic.flows_from(sender)[i];
@@ -296,7 +296,7 @@ impl<'a> Solver<'a> {
             }
             let flows = self.traffic.component(sender);
             let mut penalties = vec![0.0; flows.len()];
-            self.rules.penalties(&self.traffic, &flows, &mut penalties, None)?;
+            self.rules.penalties(&self.traffic, &flows, &mut penalties, &mut Notes::default())?;
             for (&flow, &penalty) in flows.iter().zip(&penalties) {
                 self.set_penalty(flow, penalty, now)?;
             }

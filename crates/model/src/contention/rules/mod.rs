@@ -53,14 +53,8 @@ impl std::fmt::Debug for RuleSet {
 pub trait Rules {
     /// How far a change reaches; [`Reach::Component`] also makes components the unit.
     fn reach(&self) -> Reach;
-    /// Writes the penalties of one unit, in the order of `flows`; explains itself if `notes` are wanted.
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError>;
+    /// Writes the penalties of one unit, in the order of `flows`, and explains them in `notes`.
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError>;
 }
 
 /// Which rule gave which part of a flow's penalty.
@@ -74,6 +68,24 @@ pub struct Term {
     pub value: f64,
     /// In words.
     pub text: String,
+}
+
+/// Where a rule set explains itself, if that is wanted.
+#[derive(Debug, Default)]
+pub struct Notes(Option<Vec<Term>>);
+
+impl Notes {
+    /// Adds a term if notes are wanted; the text is made only then.
+    pub fn add(&mut self, flow: u32, rule: &str, value: f64, text: impl FnOnce() -> String) {
+        if let Some(terms) = &mut self.0 {
+            terms.push(Term { flow, rule: rule.into(), value, text: text() });
+        }
+    }
+
+    /// Whether notes are wanted.
+    pub fn wanted(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 /// A graph that a rule set cannot do.
@@ -109,18 +121,19 @@ pub fn start(name: &str, given: &Params) -> Result<Box<dyn Rules>, RuleError> {
 
 /// The penalties of all flows of a graph under way together.
 pub fn evaluate(rules: &dyn Rules, graph: &Graph) -> Result<Vec<f64>, RuleError> {
-    run(rules, graph, None)
+    run(rules, graph, &mut Notes::default())
 }
 
 /// The penalties of all flows and, for each, which rule gave which term, ordered by flow.
 pub fn explain(rules: &dyn Rules, graph: &Graph) -> Result<(Vec<f64>, Vec<Term>), RuleError> {
-    let mut terms = Vec::new();
-    let penalties = run(rules, graph, Some(&mut terms))?;
+    let mut notes = Notes(Some(Vec::new()));
+    let penalties = run(rules, graph, &mut notes)?;
+    let mut terms = notes.0.unwrap_or_default();
     terms.sort_by_key(|t| t.flow);
     Ok((penalties, terms))
 }
 
-fn run(rules: &dyn Rules, graph: &Graph, mut notes: Option<&mut Vec<Term>>) -> Result<Vec<f64>, RuleError> {
+fn run(rules: &dyn Rules, graph: &Graph, notes: &mut Notes) -> Result<Vec<f64>, RuleError> {
     graph.check().map_err(|e| RuleError::Graph(e.1.to_string()))?;
     let mut traffic = Traffic::of(graph.nodes.len(), &graph.edges());
     let mut penalties = vec![0.0; graph.flows.len()];
@@ -135,17 +148,10 @@ fn run(rules: &dyn Rules, graph: &Graph, mut notes: Option<&mut Vec<Term>>) -> R
             _ => traffic.flows_from(sender).to_vec(),
         };
         let mut found = vec![0.0; unit.len()];
-        rules.penalties(&traffic, &unit, &mut found, notes.as_deref_mut())?;
+        rules.penalties(&traffic, &unit, &mut found, notes)?;
         unit.iter().zip(found).for_each(|(&f, p)| penalties[f as usize] = p);
     }
     Ok(penalties)
-}
-
-/// Adds a term if notes are wanted; the text is made only then.
-fn note(notes: &mut Option<&mut Vec<Term>>, flow: u32, rule: &str, value: f64, text: impl FnOnce() -> String) {
-    if let Some(notes) = notes {
-        notes.push(Term { flow, rule: rule.into(), value, text: text() });
-    }
 }
 
 #[cfg(test)]
