@@ -7,3 +7,4 @@
 pub mod contention;
 pub mod maxrate;
 pub mod numeric;
+pub mod schema;

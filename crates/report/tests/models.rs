@@ -9,6 +9,7 @@ use model::contention::{Graph, Options, published, rules, solve};
 use model::maxrate::loggp::Prtt;
 use model::maxrate::probe::EagerLimit;
 use model::maxrate::{Pattern, Recorded, Sample, StudySettings, study};
+use record::Purpose;
 use spec::Params;
 use tailback_report::contention::of_findings;
 use tailback_report::maxrate::of_study;
@@ -63,21 +64,26 @@ fn max_rate() {
 #[test]
 fn contention() {
     let paper = rules::start("paper", &Params::new()).unwrap();
-    let entry = |name: &str, graph: Graph| {
+    let entry = |name: &str, purpose: Purpose, graph: Graph| {
         let alpha = published::T_REF / graph.flows[0].bytes;
         let ends = solve(&graph, &*paper, &Options { alpha, ..Options::rate(1.0) }).unwrap().end_s;
         MeasuredGraph {
             name: name.into(),
+            purpose,
             graph,
             times: ends.into_iter().map(|e| vec![e]).collect(),
             rates: Vec::new(),
         }
     };
     let bytes = published::find("g1").unwrap().flows[0].bytes;
-    let own = calibration_graphs(9, bytes).into_iter().chain(learning_graphs(3, 9, bytes));
-    let mut graphs: Vec<MeasuredGraph> = own.map(|(name, graph)| entry(&name, graph)).collect();
-    graphs.extend(["g1", "g2", "g3", "g4", "fig3", "fig4a"].map(|name| entry(name, published::find(name).unwrap())));
-    let alone = vec![entry("alone", Graph::from_edges(&[(0, 1)], bytes).unwrap())];
+    let calibrate = calibration_graphs(9, bytes).into_iter().map(|(name, g)| entry(&name, Purpose::Calibrate, g));
+    let learn = learning_graphs(3, 9, bytes).into_iter().map(|(name, g)| entry(&name, Purpose::Learn, g));
+    let mut graphs: Vec<MeasuredGraph> = calibrate.chain(learn).collect();
+    graphs.extend(
+        ["g1", "g2", "g3", "g4", "fig3", "fig4a"]
+            .map(|name| entry(name, Purpose::Score, published::find(name).unwrap())),
+    );
+    let alone = vec![entry("alone", Purpose::Alone, Graph::from_edges(&[(0, 1)], bytes).unwrap())];
     let campaign = Campaign { recorded: Graphs { alone, graphs }, capacities: None };
     let found = campaign.findings(None, None).unwrap();
     assert_eq!(found.best(), Some("paper"));

@@ -17,6 +17,10 @@ use tailback_comm::{
 /// One way to be wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
+    /// The first byte of whatever arrives is wrong: of every message and of what is read from a window. Sums are one too large.
+    Garbled,
+    /// The clock runs backwards.
+    Clock,
     /// Two messages of one pair and tag that are both there are taken in the wrong order.
     Order,
     /// One byte of every message over a kilobyte is wrong.
@@ -273,6 +277,7 @@ impl<'w> Threads<'w> {
             Data::Bytes(bytes) => bytes.to_vec(),
             Data::Len(len) => return Payload::Len(*len),
         };
+        self.garble(&mut bytes);
         if self.world.has(Fault::FlippedByte) && bytes.len() > 1 << 10 {
             bytes[1000] ^= 1;
         }
@@ -280,6 +285,12 @@ impl<'w> Threads<'w> {
             *bytes.last_mut().unwrap() = 0;
         }
         Payload::Bytes(bytes)
+    }
+
+    fn garble(&self, bytes: &mut [u8]) {
+        if let (true, Some(first)) = (self.world.has(Fault::Garbled), bytes.first_mut()) {
+            *first ^= 1;
+        }
     }
 
     /// An all-reduce that adds in another order on each rank.
@@ -323,7 +334,8 @@ impl Comm for Threads<'_> {
         if self.world.has(Fault::Nodes) { self.rank / 2 } else { self.members[self.rank] / 2 }
     }
     fn now(&self) -> Time {
-        Time::from_ns(next(&self.clock))
+        let ticks = next(&self.clock);
+        Time::from_ns(if self.world.has(Fault::Clock) { u64::from(u32::MAX) - ticks } else { ticks })
     }
     fn exchange(&self, ops: &mut [Op<'_>]) {
         let mut tickets = self.start(ops);
@@ -442,9 +454,10 @@ struct Sum<'a> {
 impl PendingSum for Sum<'_> {
     fn wait(self: Box<Self>) -> f64 {
         let stale = u64::from(self.comm.world.has(Fault::Sums));
+        let more = f64::from(u8::from(self.comm.world.has(Fault::Garbled)));
         self.comm.world.until(|state| {
             let terms = &state.sums[&(self.comm.id, self.nth.saturating_sub(stale))];
-            (terms.len() == self.comm.size()).then(|| terms.values().sum())
+            (terms.len() == self.comm.size()).then(|| terms.values().sum::<f64>() + more)
         })
     }
 }
@@ -474,6 +487,7 @@ impl Window for Memory<'_> {
                     gets += 1;
                     if gets == 1 || !self.comm.world.has(Fault::Gets) {
                         self.with(*from, |memory| into.copy_from_slice(&memory[*at..*at + into.len()]));
+                        self.comm.garble(into);
                     }
                 }
                 Access::Put { to, at, data: Data::Len(len) } => {
@@ -487,6 +501,7 @@ impl Window for Memory<'_> {
     }
     fn read(&self, at: usize, into: &mut [u8]) {
         self.with(self.comm.rank, |memory| into.copy_from_slice(&memory[at..at + into.len()]));
+        self.comm.garble(into);
     }
     fn write(&self, at: usize, bytes: &[u8]) {
         let whose = if self.comm.world.has(Fault::OwnWindow) {

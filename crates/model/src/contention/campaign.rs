@@ -1,6 +1,6 @@
 //! A campaign: measured graphs, and how every rule set does on them, those calibrated on the same network included.
 //!
-//! Graphs named `calibrate-..` give Vienne's constants, graphs named `learn-..` (all small connected ones) the learned table; neither is
+//! Graphs measured to calibrate give Vienne's constants, graphs to learn from (all small connected ones) the learned table; neither is
 //! scored. Everything comes from the record, so a campaign scores the same when it ends and years later.
 
 use super::derive::{self, DeriveSettings, Store};
@@ -14,7 +14,8 @@ use super::rules::{self, RULES, Rules};
 use super::solver::{Options, solve};
 use super::validate::{Measured, Validation, validate};
 use crate::maxrate;
-use record::RunRecord;
+use record::{Purpose, RunRecord};
+use schemars::JsonSchema;
 use serde::Serialize;
 use spec::Params;
 
@@ -26,8 +27,6 @@ pub const CALIBRATION: [(&str, &[(usize, usize)]); 3] = [
     ("calibrate-block", &[(0, 1), (0, 2), (3, 1), (4, 1)]),
 ];
 
-/// Begins the names of graphs to learn from.
-const LEARN: &str = "learn-";
 /// The calibrated rule sets.
 const CALIBRATED: &str = "vienne-calibrated";
 const LEARNED: &str = "learned";
@@ -47,11 +46,11 @@ pub fn learning_graphs(flows: usize, nodes: usize, bytes: f64) -> Vec<(String, G
         g.flows.iter_mut().for_each(|f| f.bytes = bytes);
         g
     });
-    sized.enumerate().map(|(i, g)| (format!("{LEARN}{i}"), g)).collect()
+    sized.enumerate().map(|(i, g)| (format!("learn-{i}"), g)).collect()
 }
 
 /// What a table was learned from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Learned {
     /// Components in the table.
     pub components: usize,
@@ -60,7 +59,7 @@ pub struct Learned {
 }
 
 /// A graph with its name and when each flow ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Scored {
     /// Its name.
     pub name: String,
@@ -69,7 +68,7 @@ pub struct Scored {
 }
 
 /// What the ends of the scored graphs are by one rule set; none where it refuses a graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Predicted {
     /// The rule set.
     pub rules: String,
@@ -78,7 +77,7 @@ pub struct Predicted {
 }
 
 /// What a campaign found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Findings {
     /// Seconds per byte of a flow alone, as measured.
     pub alpha: f64,
@@ -120,15 +119,15 @@ impl Campaign {
         Ok(Campaign { recorded, capacities })
     }
 
-    /// The graphs that are scored: those with completion times that nothing was calibrated on.
-    fn scored(&self) -> Vec<&MeasuredGraph> {
-        let own = |e: &&MeasuredGraph| e.name.starts_with(LEARN) || CALIBRATION.iter().any(|c| c.0 == e.name);
-        self.recorded.graphs.iter().filter(|e| !e.times.is_empty() && !own(e)).collect()
+    /// The graphs with completion times that were measured for this purpose.
+    fn timed(&self, purpose: Purpose) -> impl Iterator<Item = &MeasuredGraph> {
+        self.recorded.graphs.iter().filter(move |g| g.purpose == purpose && !g.times.is_empty())
     }
 
     /// Vienne's constants of this network; none if its graphs were not measured.
     pub fn vienne(&self) -> Option<Vienne> {
-        let [out, into, block] = CALIBRATION.map(|(name, _)| self.recorded.graphs.iter().find(|e| e.name == name));
+        let find = |(name, _)| self.timed(Purpose::Calibrate).find(|g| g.name == name);
+        let [out, into, block] = CALIBRATION.map(find);
         let (out, into, block) = (out?, into?, block?);
         let alone = self.recorded.alpha()? * block.graph.flows[0].bytes;
         // Both flows of the first two graphs end together but for noise.
@@ -139,7 +138,7 @@ impl Campaign {
     /// The table learned from the small graphs; none if there are none.
     pub fn learn(&self) -> Option<(Table, Learned)> {
         let alpha = self.recorded.alpha()?;
-        let small: Vec<&MeasuredGraph> = self.recorded.graphs.iter().filter(|e| e.name.starts_with(LEARN)).collect();
+        let small: Vec<&MeasuredGraph> = self.timed(Purpose::Learn).collect();
         let mut store = Store::default();
         let mut left_out = Vec::new();
         for e in small.iter().copied().chain(self.recorded.alone.iter().filter(|e| !e.times.is_empty())) {
@@ -189,7 +188,7 @@ impl Campaign {
         if let Some(table) = table {
             sets.push((LEARNED, Box::new(table)));
         }
-        let scored: Vec<Scored> = self.scored().into_iter().map(score).collect();
+        let scored: Vec<Scored> = self.timed(Purpose::Score).map(score).collect();
         let measured: Vec<Measured> = scored.iter().map(|s| s.measured.clone()).collect();
         let candidates: Vec<(&str, &dyn Rules)> = sets.iter().map(|(name, set)| (*name, &**set)).collect();
         let validation = validate(&measured, &options, &candidates).map_err(|e| e.to_string())?;
@@ -237,22 +236,26 @@ mod tests {
     use super::super::random::DrawSettings;
     use super::*;
 
-    fn entry(name: String, graph: Graph, rules: &dyn Rules) -> MeasuredGraph {
+    fn measured(name: String, purpose: Purpose, graph: Graph, rules: &dyn Rules) -> MeasuredGraph {
         let ends = solve(&graph, rules, &Options::rate(1e9)).unwrap().end_s;
-        MeasuredGraph { name, graph, times: ends.into_iter().map(|e| vec![e]).collect(), rates: Vec::new() }
+        let times = ends.into_iter().map(|e| vec![e]).collect();
+        MeasuredGraph { name, purpose, graph, times, rates: Vec::new() }
     }
 
     /// A campaign on a network that follows these rules.
     fn campaign(rules: &dyn Rules) -> Campaign {
         let bytes = 1e6;
+        let mut recorded = Recorded::default();
         let alone = Graph::from_edges(&[(0, 1)], bytes).unwrap();
-        let drawn = DrawSettings { edges: 5, graphs: 20, bytes, ..DrawSettings::default() };
-        let random = random::draw(&drawn).unwrap().into_iter().enumerate().map(|(i, g)| (format!("e5-{i}"), g));
-        let all = calibration_graphs(9, bytes).into_iter().chain(learning_graphs(4, 9, bytes)).chain(random);
-        let recorded = Recorded {
-            alone: vec![entry("alone".into(), alone, rules)],
-            graphs: all.map(|(name, g)| entry(name, g, rules)).collect(),
+        recorded.alone.push(measured("alone".into(), Purpose::Alone, alone, rules));
+        let mut add = |purpose: Purpose, graphs: Vec<(String, Graph)>| {
+            recorded.graphs.extend(graphs.into_iter().map(|(name, g)| measured(name, purpose, g, rules)));
         };
+        add(Purpose::Calibrate, calibration_graphs(9, bytes));
+        add(Purpose::Learn, learning_graphs(4, 9, bytes));
+        let drawn = DrawSettings { edges: 5, graphs: 20, bytes, ..DrawSettings::default() };
+        let random = random::draw(&drawn).unwrap().into_iter().enumerate();
+        add(Purpose::Score, random.map(|(i, g)| (format!("e5-{i}"), g)).collect());
         Campaign { recorded, capacities: None }
     }
 

@@ -11,7 +11,7 @@ use super::canonical::{canonical, components};
 use super::graph::Graph;
 use crate::numeric::stats::{deviation, median};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -36,7 +36,7 @@ impl DeriveSettings {
 }
 
 /// A derived penalty.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Derived {
     /// The penalty with all flows under way; none if too little of the flow was sent then.
     pub penalty: Option<f64>,
@@ -78,7 +78,7 @@ pub enum DeriveError {
 }
 
 /// Completion times that were measured, found again for any graph of the same form.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Store {
     /// For each canonical key the times of each flow in canonical order.
     times: BTreeMap<String, Vec<Vec<f64>>>,

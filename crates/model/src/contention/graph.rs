@@ -1,7 +1,7 @@
 //! A contention graph: named nodes and the flows between them.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub const MAX_FLOWS: usize = 1_000_000;
 pub const DEFAULT_BYTES: f64 = 20_971_520.0;
 
 /// One message from a node to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Flow {
     /// Its name, unique in the graph.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Flow {
 }
 
 /// Nodes and flows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Graph {
     /// Names of the nodes.
     pub nodes: Vec<String>,

@@ -7,13 +7,13 @@ use super::solver::Options;
 use crate::maxrate::analysis::Report;
 use crate::maxrate::models::Limit;
 use crate::maxrate::{self, Pattern};
-use record::RunRecord;
+use record::{About, Members, Phase, RunRecord};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Capacities in bytes per second, one way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Capacities {
     /// What a node sends or receives at most in one direction.
     pub node: f64,
@@ -67,9 +67,8 @@ impl Capacities {
         let uneven = !mean.notes.is_empty();
         let data = if uneven { maxrate::Recorded::read(record, true) } else { mean };
         let place = |class: &str, pattern: Pattern| {
-            let inside = class.contains("inside") || class.contains("socket");
             let order = [Pattern::Stream, Pattern::Duplex, Pattern::PingPong].iter().position(|p| *p == pattern);
-            (inside, order)
+            (stays_inside(record, class), order)
         };
         let best = data.samples.iter().min_by_key(|((class, pattern), _)| place(class, *pattern));
         let ((class, pattern), samples) = best.ok_or("there are no max-rate measurements in it")?;
@@ -86,6 +85,16 @@ impl Capacities {
     pub fn options(&self) -> Options {
         Options { floor: (self.node / self.flow).max(1.0), ..Options::rate(self.node) }
     }
+}
+
+/// Whether the pairs of a class are inside one node, by the ranks that the plan gives them.
+fn stays_inside(record: &RunRecord, class: &str) -> bool {
+    let of_class = |p: &&Phase| matches!(&p.about, About::Point { class: c, .. } if c == class);
+    let mut jobs = record.plan.phases.iter().filter(of_class).flat_map(|p| &p.jobs);
+    jobs.any(|job| match &job.members {
+        Members::Places(places) => places.iter().all(|p| p.node == places[0].node),
+        Members::Block { nodes, .. } => *nodes == 1,
+    })
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 use super::canonical::canonical;
 use super::graph::Graph;
 use super::rules::local::{Local, repair};
-use super::rules::{RuleError, Rules, Term};
+use super::rules::{Notes, RuleError, Rules};
 use super::traffic::{Reach, Traffic};
 use crate::numeric::least_squares::Problem;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -16,7 +14,7 @@ use thiserror::Error;
 const FEATURES: usize = 6;
 
 /// What was learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Canonical key of a component: mean penalties in canonical order, and how many measurements they come from.
     entries: BTreeMap<String, (Vec<f64>, usize)>,
@@ -123,13 +121,7 @@ impl Rules for Table {
         Reach::Component
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let known = canonical(&edges(traffic, flows)).and_then(|form| Some((self.entries.get(&form.key)?, form.order)));
         let rule = match &known {
             Some(((penalties, _), order)) => {
@@ -141,15 +133,9 @@ impl Rules for Table {
                 "regression"
             }
         };
-        if let Some(notes) = notes {
-            let count = known.map_or(0, |((_, count), _)| *count);
-            let text = format!("{count} measurements of this component");
-            notes.extend(flows.iter().zip(out.iter()).map(|(&flow, &value)| Term {
-                flow,
-                rule: rule.into(),
-                value,
-                text: text.clone(),
-            }));
+        let count = known.map_or(0, |((_, count), _)| *count);
+        for (&flow, &value) in flows.iter().zip(out.iter()) {
+            notes.add(flow, rule, value, || format!("{count} measurements of this component"));
         }
         Ok(())
     }

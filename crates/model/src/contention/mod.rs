@@ -17,6 +17,7 @@
 //! sending and receiving do not disturb each other (full duplex).
 
 pub mod agenda;
+pub mod answers;
 pub mod campaign;
 pub mod canonical;
 pub mod derive;

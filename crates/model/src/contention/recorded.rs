@@ -1,17 +1,19 @@
 //! What a record of `contention` (or of `run contention`) holds: graphs and the times or rates of their flows.
 //!
-//! A graph is a phase with one job per flow, its repetitions are the phases `NAME#0`, `NAME#1`, .., and `NAME#rate` has its steady rates. Graphs
-//! named `alone..` are one flow alone.
+//! A graph is a phase with one measured job per flow. The phase says which graph it is, what it is for and whether times or rates were
+//! measured ([`About::Graph`]); each repetition of times is a phase of its own.
 
 use super::graph::{Flow, Graph};
 use crate::numeric::stats::median;
-use record::{Job, JobRecord, Members, Phase, PhaseRecord, RunRecord};
+use record::{About, FlowMeasure, Job, JobRecord, Members, Phase, PhaseRecord, Purpose, Role, RunRecord};
 
 /// A graph that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredGraph {
     /// Its name in the plan.
     pub name: String,
+    /// What it was measured for.
+    pub purpose: Purpose,
     /// The graph, with the sizes and starts that were used.
     pub graph: Graph,
     /// For each flow its completion times in seconds over the repetitions; empty if rates were measured.
@@ -29,29 +31,25 @@ pub struct Recorded {
     pub graphs: Vec<MeasuredGraph>,
 }
 
+/// The phases of one graph, before their values are read.
+struct Repeats<'r> {
+    name: &'r str,
+    purpose: Purpose,
+    steady: bool,
+    planned: &'r Phase,
+    done: Vec<&'r PhaseRecord>,
+}
+
 impl Recorded {
     /// Reads a record; phases of other kinds are passed over.
     pub fn read(record: &RunRecord) -> Result<Recorded, String> {
-        let mut groups: Vec<(&str, bool, &Phase, Vec<&PhaseRecord>)> = Vec::new();
-        for (phase, done) in record.plan.phases.iter().zip(&record.phases) {
-            let Some((name, repeat)) = phase.name.rsplit_once('#') else { continue };
-            let steady = repeat == "rate";
-            match groups.last_mut() {
-                Some(group) if group.0 == name && group.1 == steady => group.3.push(done),
-                _ if is_graph(phase) => groups.push((name, steady, phase, vec![done])),
-                _ => {}
-            }
-        }
         let mut all = Recorded::default();
-        for (name, steady, phase, repeats) in groups {
-            let graph = graph(phase).map_err(|e| format!("{name}: {e}"))?;
-            let values = values(&repeats);
+        for Repeats { name, purpose, steady, planned, done } in repeats(record) {
+            let graph = graph(planned).map_err(|e| format!("{name}: {e}"))?;
+            let values = values(&done);
             let (times, rates) = if steady { (Vec::new(), values) } else { (values, Vec::new()) };
-            let entry = MeasuredGraph { name: name.into(), graph, times, rates };
-            match name.starts_with("alone") {
-                true => all.alone.push(entry),
-                false => all.graphs.push(entry),
-            }
+            let list = if purpose == Purpose::Alone { &mut all.alone } else { &mut all.graphs };
+            list.push(MeasuredGraph { name: name.into(), purpose, graph, times, rates });
         }
         Ok(all)
     }
@@ -71,8 +69,19 @@ impl Recorded {
     }
 }
 
-fn is_graph(phase: &Phase) -> bool {
-    !phase.jobs.is_empty() && phase.jobs.iter().all(|j| matches!(j.kernel.as_str(), "flow" | "flow-rate"))
+/// The phases of graphs, repetitions together. Repetitions follow each other: the same name later on is another measurement, perhaps of
+/// other sizes.
+fn repeats(record: &RunRecord) -> Vec<Repeats<'_>> {
+    let mut all: Vec<Repeats<'_>> = Vec::new();
+    for (planned, phase) in record.plan.phases.iter().zip(&record.phases) {
+        let About::Graph { graph, purpose, flows } = &planned.about else { continue };
+        let (name, purpose, steady) = (graph.as_str(), *purpose, *flows == FlowMeasure::Rates);
+        match all.last_mut() {
+            Some(last) if (last.name, last.purpose, last.steady) == (name, purpose, steady) => last.done.push(phase),
+            _ => all.push(Repeats { name, purpose, steady, planned, done: vec![phase] }),
+        }
+    }
+    all
 }
 
 /// The graph of a phase; nodes are named by their places.
@@ -84,7 +93,8 @@ pub fn graph(phase: &Phase) -> Result<Graph, String> {
         let start = job.params.get("start").map_or(Some(0.0), |t| spec::parse_time(t).ok().map(|t| t.secs()))?;
         Some(Flow { name: job.name.clone(), from: from.node as usize, to: to.node as usize, bytes, start, after: None })
     };
-    let flows: Vec<Flow> = phase.jobs.iter().map(flow).collect::<Option<_>>().ok_or("its jobs are no flows")?;
+    let measured = phase.jobs.iter().filter(|j| j.role == Role::Measured);
+    let flows: Vec<Flow> = measured.map(flow).collect::<Option<_>>().ok_or("its jobs are no flows")?;
     let nodes = flows.iter().map(|f| f.from.max(f.to) + 1).max().unwrap_or(0);
     let graph = Graph { nodes: (0..nodes).map(|n| n.to_string()).collect(), flows };
     graph.check().map_err(|e| e.1.to_string())?;
@@ -101,30 +111,39 @@ const ENOUGH_TO_DROP_ONE: usize = 3;
 
 /// For each flow its times over the repetitions of a graph, or its rates over the blocks of the one steady phase.
 pub fn values(repeats: &[&PhaseRecord]) -> Vec<Vec<f64>> {
-    let flows = repeats.first().map_or(0, |p| p.jobs.len());
-    let of = |i: usize| {
-        let jobs = repeats.iter().filter_map(|p| p.jobs.get(i));
-        let mut all: Vec<f64> = jobs.flat_map(samples).collect();
-        let steady = repeats[0].jobs[i].kernel == "flow-rate";
-        if steady && all.len() > ENOUGH_TO_DROP_ONE {
-            // When others have not begun or have ended already.
-            all.pop();
+    let mut flows: Vec<Vec<f64>> = Vec::new();
+    for phase in repeats {
+        let steady = matches!(phase.about, About::Graph { flows: FlowMeasure::Rates, .. });
+        for (i, job) in phase.jobs.iter().filter(|j| j.role == Role::Measured).enumerate() {
+            if i == flows.len() {
+                flows.push(Vec::new());
+            }
+            flows[i].extend(if steady { rates(job) } else { times(job) });
         }
-        if all.len() >= ENOUGH_TO_DROP_ONE {
-            all.remove(0);
+    }
+    for values in &mut flows {
+        if values.len() >= ENOUGH_TO_DROP_ONE {
+            values.remove(0);
         }
-        all
-    };
-    (0..flows).map(of).collect()
+    }
+    flows
 }
 
-fn samples(job: &JobRecord) -> Vec<f64> {
-    match job.kernel.as_str() {
-        "flow-rate" => job.batches.batches.iter().filter(|b| b.blocks > 0.0).map(|b| b.sum / b.blocks).collect(),
-        _ if job.summary.samples > 0 => {
-            let lead = job.params.get("lead").and_then(|t| spec::parse_time(t).ok()).map_or(0.0, |t| t.secs());
-            vec![job.summary.mean - lead]
-        }
-        _ => Vec::new(),
+/// The rate of each block but the last of many, which goes on when other flows have ended.
+fn rates(job: &JobRecord) -> Vec<f64> {
+    let blocks = job.batches.batches.iter().filter(|b| b.blocks > 0.0);
+    let mut rates: Vec<f64> = blocks.map(|b| b.sum / b.blocks).collect();
+    if rates.len() > ENOUGH_TO_DROP_ONE {
+        rates.pop();
     }
+    rates
+}
+
+/// The time of the flow without the wait before it; none if it did not run.
+fn times(job: &JobRecord) -> Vec<f64> {
+    if job.summary.samples == 0 {
+        return Vec::new();
+    }
+    let lead = job.params.get("lead").and_then(|t| spec::parse_time(t).ok()).map_or(0.0, |t| t.secs());
+    vec![job.summary.mean - lead]
 }

@@ -3,10 +3,10 @@
 
 use super::agenda::Agenda;
 use super::graph::{Graph, GraphError};
-use super::rules::{RuleError, Rules};
+use super::rules::{Notes, RuleError, Rules};
 use super::traffic::{Reach, Traffic};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use thiserror::Error;
@@ -38,7 +38,7 @@ impl Options {
 }
 
 /// Between two events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// When it begins, in seconds.
     pub from_s: f64,
@@ -49,7 +49,7 @@ pub struct Step {
 }
 
 /// A flow during a step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepFlow {
     /// Its index.
     pub flow: usize,
@@ -60,7 +60,7 @@ pub struct StepFlow {
 }
 
 /// What happens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solution {
     /// When each flow starts to send, in seconds.
     pub start_s: Vec<f64>,
@@ -279,7 +279,7 @@ impl<'a> Solver<'a> {
                 let flows = self.traffic.flows_from(sender);
                 penalties.clear();
                 penalties.resize(flows.len(), 0.0);
-                self.rules.penalties(&self.traffic, flows, &mut penalties, None)?;
+                self.rules.penalties(&self.traffic, flows, &mut penalties, &mut Notes::default())?;
                 let mut earliest = f64::INFINITY;
                 for (i, &penalty) in penalties.iter().enumerate() {
                     let flow = self.traffic.flows_from(sender)[i];
@@ -296,7 +296,7 @@ impl<'a> Solver<'a> {
             }
             let flows = self.traffic.component(sender);
             let mut penalties = vec![0.0; flows.len()];
-            self.rules.penalties(&self.traffic, &flows, &mut penalties, None)?;
+            self.rules.penalties(&self.traffic, &flows, &mut penalties, &mut Notes::default())?;
             for (&flow, &penalty) in flows.iter().zip(&penalties) {
                 self.set_penalty(flow, penalty, now)?;
             }

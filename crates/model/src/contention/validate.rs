@@ -5,12 +5,12 @@ use super::graph::Graph;
 use super::rules::Rules;
 use super::solver::{Options, solve};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// A graph and when each of its flows ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// The graph, with the sizes and starts that were used.
     pub graph: Graph,
@@ -19,7 +19,7 @@ pub struct Measured {
 }
 
 /// Errors over graphs of one number of edges, or over all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Errors {
     /// Graphs.
     pub graphs: usize,
@@ -34,7 +34,7 @@ pub struct Errors {
 }
 
 /// How one rule set did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Score {
     /// The rule set.
     pub rules: String,
@@ -47,7 +47,7 @@ pub struct Score {
 }
 
 /// How all did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Validation {
     /// One score per rule set, in the order given.
     pub scores: Vec<Score>,

@@ -4,11 +4,11 @@
 use super::analysis::Report;
 use super::models::Limit;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// How the data of a node are best sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Split {
     /// Bytes of the node in all.
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub struct Split {
 }
 
 /// The predicted cost of a halo exchange.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Halo {
     /// Seconds if a process waits for each neighbour in turn: one round trip per neighbour.
     pub in_turn_s: f64,

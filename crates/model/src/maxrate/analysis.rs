@@ -5,7 +5,7 @@ use super::data::{DataError, Location, Pattern, Point, Weighting};
 use super::models::{Data, Fit, FitError, MODELS, Model, Raw, find};
 use super::phases::{self, Break};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// How to analyse.
@@ -39,7 +39,7 @@ impl Default for Options {
 }
 
 /// What was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// What the times mean.
     pub pattern: Pattern,
@@ -52,7 +52,7 @@ pub struct Report {
 }
 
 /// One phase: a range of sizes with one protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Phase {
     /// The smallest size of the phase, in bytes.
     pub from_bytes: u64,

@@ -7,11 +7,11 @@ use super::data::{Location, Point};
 use super::models::{Data, Estimate, Fit, Model};
 use crate::numeric::stats::quantile;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spec::Rng;
 
 /// What was drawn again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resampled {
     /// The trials of each point.

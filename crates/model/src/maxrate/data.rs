@@ -1,13 +1,14 @@
 //! Samples and points, and what their numbers mean.
 
 use crate::numeric::stats::median;
+use record::PairPattern;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// What was done between the two readings of the clock that make one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// A message there and one of equal length back: the time is the round trip.
@@ -20,13 +21,13 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// What a kernel's samples are, if they are times of messages.
-    pub fn of_kernel(kernel: &str) -> Option<Pattern> {
-        match kernel {
-            "pair-pingpong" => Some(Pattern::PingPong),
-            "pair-stream" => Some(Pattern::Stream),
-            "pair-duplex" => Some(Pattern::Duplex),
-            _ => None,
+    /// What the times of a point are, if they are times of messages.
+    pub fn of(pairs: PairPattern) -> Option<Pattern> {
+        match pairs {
+            PairPattern::Pingpong => Some(Pattern::PingPong),
+            PairPattern::Stream => Some(Pattern::Stream),
+            PairPattern::Duplex => Some(Pattern::Duplex),
+            PairPattern::EagerLimit | PairPattern::RoundTrip { .. } | PairPattern::Queue { .. } => None,
         }
     }
 
@@ -75,7 +76,7 @@ impl Pattern {
 }
 
 /// One measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Bytes of one message, one way.
     pub bytes: u64,
@@ -88,7 +89,7 @@ pub struct Sample {
 }
 
 /// All trials of one size and number of pairs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Bytes of one message, one way.
     pub bytes: u64,
@@ -101,8 +102,7 @@ pub struct Point {
 }
 
 /// Which single number stands for several trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// The smallest: what the machine can do undisturbed.
     Minimum,
@@ -122,7 +122,7 @@ impl Location {
 }
 
 /// What the residual of a point is multiplied by before it is squared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
     /// 1/sqrt(n), the paper's: sum of (T-f)^2/n. A third of the weight lies on the largest size.

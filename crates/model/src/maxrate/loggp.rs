@@ -6,11 +6,11 @@
 
 use crate::numeric::least_squares::Problem;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// One measured PRTT.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prtt {
     /// Number of messages.
     pub messages: u32,
@@ -23,7 +23,7 @@ pub struct Prtt {
 }
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LogGp {
     /// L: half of the round trip of the smallest message, in seconds.
     pub latency_s: f64,

@@ -8,7 +8,7 @@
 use super::data::Point;
 use crate::numeric::least_squares::Problem;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Relative errors below this are noise or print rounding, never evidence for a cut.
 pub const NOISE_FLOOR: f64 = 0.005;
@@ -22,7 +22,7 @@ const MIN_JUMP: f64 = 0.10;
 const JUMP_PAIRS: [u32; 3] = [1, 2, 4];
 
 /// A place where a new line begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Break {
     /// The first size of the new line, in bytes.
     pub bytes: u64,

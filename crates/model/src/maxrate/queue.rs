@@ -3,11 +3,11 @@
 
 use crate::numeric::least_squares::Problem;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 /// The fitted price.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueFit {
     /// Seconds however many messages there are.
     pub constant_s: f64,

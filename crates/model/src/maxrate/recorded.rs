@@ -3,7 +3,7 @@
 use super::data::{Pattern, Sample};
 use super::loggp::Prtt;
 use super::probe::EagerLimit;
-use record::{JobRecord, RunRecord};
+use record::{About, JobRecord, PairPattern, PhaseRecord, Role, RunRecord};
 use std::collections::BTreeMap;
 
 /// All of it, by class of pairs.
@@ -31,44 +31,60 @@ impl Recorded {
     /// averaged over the pairs.
     pub fn read(record: &RunRecord, worst: bool) -> Recorded {
         let mut all = Recorded::default();
-        for phase in &record.phases {
-            let class = phase.name.split('/').next().unwrap_or_default();
-            for job in phase.jobs.iter().filter(|j| j.skipped.is_none() && j.summary.samples > 0) {
-                all.add(class, job, worst);
-            }
+        for (point, job) in points(record) {
+            all.add(point, job, worst);
         }
         all.notes.extend(uneven(record).filter(|_| !worst));
         all
     }
 
-    fn add(&mut self, class: &str, job: &JobRecord, worst: bool) {
-        let bytes = job.params.get("size").and_then(|s| spec::parse_bytes(s).ok()).unwrap_or(0);
-        let messages = job.params.get("messages").and_then(|m| m.parse().ok()).unwrap_or(0u64);
-        let middle = job.summary.quantile(0.5).map_or(job.summary.mean, |q| q.value);
-        if let Some(pattern) = Pattern::of_kernel(&job.kernel) {
-            self.samples.entry((class.into(), pattern)).or_default().extend(trials(job, bytes, worst));
-            return;
+    fn add(&mut self, Point { class, pattern, bytes, pairs }: Point<'_>, job: &JobRecord, worst: bool) {
+        if let Some(pattern) = Pattern::of(pattern) {
+            self.samples.entry((class.into(), pattern)).or_default().extend(trials(job, bytes, pairs, worst));
         }
-        match job.kernel.as_str() {
-            "eager-limit" => {
+        let seconds = job.summary.quantile(0.5).map_or(job.summary.mean, |q| q.value);
+        match pattern {
+            PairPattern::Pingpong | PairPattern::Stream | PairPattern::Duplex => {}
+            PairPattern::EagerLimit => {
                 self.probes.insert(class.into(), EagerLimit::from_results(&job.results));
             }
-            "pair-prtt" => {
+            PairPattern::RoundTrip { messages, .. } => {
                 let pause = job.results.get("pause_s").copied().unwrap_or(0.0);
-                let one = Prtt { messages: messages as u32, pause, bytes, seconds: middle };
-                self.trips.entry(class.into()).or_default().push(one);
+                self.trips.entry(class.into()).or_default().push(Prtt { messages, pause, bytes, seconds });
             }
-            "pair-queue" => {
-                let order = job.params.get("order").cloned().unwrap_or_default();
-                self.queues.entry((class.into(), order)).or_default().push((messages, middle));
+            PairPattern::Queue { messages, reverse } => {
+                let order = if reverse { "reverse" } else { "same" };
+                let times = self.queues.entry((class.into(), order.into())).or_default();
+                times.push((u64::from(messages), seconds));
             }
-            _ => {}
         }
     }
 }
 
-fn trials(job: &JobRecord, bytes: u64, worst: bool) -> Vec<Sample> {
-    let sample = |(trial, seconds): (usize, f64)| Sample { bytes, pairs: job.ranks / 2, seconds, trial: trial as u32 };
+/// What a phase of the sweep says of itself.
+#[derive(Clone, Copy)]
+struct Point<'r> {
+    class: &'r str,
+    pattern: PairPattern,
+    bytes: u64,
+    pairs: u32,
+}
+
+/// The points of a record, each with the job that measured it.
+fn points(record: &RunRecord) -> impl Iterator<Item = (Point<'_>, &JobRecord)> {
+    record.phases.iter().filter_map(point)
+}
+
+/// What a phase measured, if it is a point of the sweep and its job ran.
+fn point(phase: &PhaseRecord) -> Option<(Point<'_>, &JobRecord)> {
+    let About::Point { class, pattern, bytes, pairs } = &phase.about else { return None };
+    let job = phase.jobs.iter().find(|j| j.role == Role::Measured)?;
+    let measured = job.skipped.is_none() && job.summary.samples > 0;
+    measured.then_some((Point { class, pattern: *pattern, bytes: *bytes, pairs: *pairs }, job))
+}
+
+fn trials(job: &JobRecord, bytes: u64, pairs: u32, worst: bool) -> Vec<Sample> {
+    let sample = |(trial, seconds): (usize, f64)| Sample { bytes, pairs, seconds, trial: trial as u32 };
     if worst {
         return vec![sample((0, job.summary.mean_worst))];
     }
@@ -81,9 +97,8 @@ const UNEVEN: f64 = 0.1;
 
 /// Says how much slower the slowest pair is than the mean, where that matters.
 fn uneven(record: &RunRecord) -> Option<String> {
-    let timed = |j: &&JobRecord| Pattern::of_kernel(&j.kernel).is_some() && j.ranks > 2;
-    let jobs = record.phases.iter().flat_map(|p| &p.jobs).filter(timed);
-    let excess = jobs.map(|j| j.summary.mean_worst / j.summary.mean - 1.0).fold(0.0, f64::max);
+    let several = points(record).filter(|(point, _)| Pattern::of(point.pattern).is_some() && point.pairs > 1);
+    let excess = several.map(|(_, j)| j.summary.mean_worst / j.summary.mean - 1.0).fold(0.0, f64::max);
     (excess > UNEVEN).then(|| {
         format!(
             "the slowest pair of a trial is up to {:.0} % slower than the mean of its pairs; --location worst takes it, as \

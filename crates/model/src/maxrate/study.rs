@@ -8,6 +8,7 @@ use super::probe::EagerLimit;
 use super::queue::{self, QueueFit};
 use super::recorded::Recorded;
 use super::tables::{self, ErrorRow, HeatMap, RateCell};
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -45,7 +46,7 @@ impl Default for StudySettings {
 }
 
 /// Times of one class of pairs and one pattern, fitted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Fitted {
     /// The class of pairs.
     pub class: String,
@@ -68,7 +69,7 @@ pub struct Fitted {
 }
 
 /// The delayed receiver of one class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Probed {
     /// The class of pairs.
     pub class: String,
@@ -77,7 +78,7 @@ pub struct Probed {
 }
 
 /// LogGP's parameters of one class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tripped {
     /// The class of pairs.
     pub class: String,
@@ -86,7 +87,7 @@ pub struct Tripped {
 }
 
 /// The message-count sweep of one class and order.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Queued {
     /// The class of pairs.
     pub class: String,
@@ -97,7 +98,7 @@ pub struct Queued {
 }
 
 /// All of it.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Study {
     /// Fits, by class and pattern.
     pub fits: Vec<Fitted>,

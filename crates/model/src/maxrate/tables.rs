@@ -4,10 +4,10 @@ use super::analysis::Report;
 use super::data::Point;
 use super::models::MODELS;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// One line of the error table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorRow {
     /// The model.
     pub model: String,
@@ -16,7 +16,7 @@ pub struct ErrorRow {
 }
 
 /// Errors of one model in one phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorCell {
     /// Sum over all (n, k) of |T-f|/T.
     pub sum: f64,
@@ -25,7 +25,7 @@ pub struct ErrorCell {
 }
 
 /// One cell of a heat map.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HeatCell {
     /// Bytes of one message.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub struct HeatCell {
 }
 
 /// The heat map of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HeatMap {
     /// The model; `chosen` for the chosen model of each phase.
     pub model: String,
@@ -45,7 +45,7 @@ pub struct HeatMap {
 }
 
 /// The aggregate rate of one size and number of pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RateCell {
     /// Bytes of one message.
     pub bytes: u64,

@@ -17,6 +17,7 @@ use crate::output;
 use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WINDOW, needs};
 use bench::suites::contention::Mode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use model::contention::answers::{Derivation, Measurement, Prediction};
 use model::contention::campaign::Campaign;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
@@ -171,7 +172,7 @@ fn predict(args: &ArgMatches) -> anyhow::Result<Exit> {
             let (penalties, terms) = rules::explain(&*set, graph).map_err(|e| fail(&e))?;
             let solution = solve(graph, &*set, &options).map_err(|e| fail(&e))?;
             let terms = if args.get_flag("explain") { terms } else { Vec::new() };
-            all.push(show::Prediction {
+            all.push(Prediction {
                 graph_name: name.clone(),
                 rules: rules_name.to_string(),
                 graph: graph.clone(),
@@ -221,8 +222,9 @@ fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
     let (alone, all) = experiment.read(&finished.record).map_err(Fail::usage)?;
     let mut shown = Vec::new();
-    for (named, values) in experiment.graphs.iter().zip(&all) {
-        shown.push(show::Measurement::new(named, values, alone, experiment.mode));
+    for (named, values) in experiment.graphs.iter().zip(all) {
+        let steady = experiment.mode.steady();
+        shown.push(Measurement::new(&named.name, &named.graph, steady, alone, values));
     }
     finished.print(&written(args, || show::measurements(&shown), &shown)?)
 }
@@ -236,7 +238,8 @@ fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
     let derived = experiment.read(&finished.record).map_err(Fail::usage)?;
     let mut shown = Vec::new();
     for (named, (penalties, measured)) in experiment.graphs.iter().zip(derived) {
-        shown.push(show::Derivation::new(named, penalties, measured));
+        let NamedGraph { name, graph } = named.clone();
+        shown.push(Derivation { graph_name: name, graph, penalties, measured });
     }
     finished.print(&written(args, || show::derivations(&shown), &shown)?)
 }

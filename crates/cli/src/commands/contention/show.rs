@@ -1,71 +1,10 @@
 //! Tables of contention graphs.
 
-use bench::experiments::contention::NamedGraph;
-use bench::suites::contention::Mode;
-use model::contention::derive::Derived;
+use model::contention::Graph;
+use model::contention::answers::{Derivation, Measurement, Prediction};
 use model::contention::recorded::middle;
-use model::contention::rules::Term;
-use model::contention::{Graph, Solution};
 use report::table::{Table, digits};
-use serde::Serialize;
 use std::fmt::Write;
-
-/// What a rule set says of a graph.
-#[derive(Serialize)]
-pub struct Prediction {
-    pub graph_name: String,
-    pub rules: String,
-    pub graph: Graph,
-    pub penalties: Vec<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub terms: Vec<Term>,
-    pub solution: Solution,
-}
-
-/// What was measured of a graph.
-#[derive(Serialize)]
-pub struct Measurement {
-    pub graph_name: String,
-    pub graph: Graph,
-    /// Whether values are bytes per second, not seconds.
-    pub rates: bool,
-    /// The value of a flow alone.
-    pub alone: f64,
-    /// For each flow its repetitions.
-    pub values: Vec<Vec<f64>>,
-    /// The middle of each flow over that of a flow alone, above 1 if slower.
-    pub slowdown: Vec<f64>,
-}
-
-impl Measurement {
-    pub fn new(named: &NamedGraph, values: &[Vec<f64>], alone: f64, mode: Mode) -> Measurement {
-        let slowdown = |v: &Vec<f64>| if mode.steady() { alone / middle(v) } else { middle(v) / alone };
-        Measurement {
-            graph_name: named.name.clone(),
-            graph: named.graph.clone(),
-            rates: mode.steady(),
-            alone,
-            slowdown: values.iter().map(slowdown).collect(),
-            values: values.to_vec(),
-        }
-    }
-}
-
-/// Penalties derived from measurements of a graph.
-#[derive(Serialize)]
-pub struct Derivation {
-    pub graph_name: String,
-    pub graph: Graph,
-    pub penalties: Vec<Derived>,
-    /// The graphs that were measured for it.
-    pub measured: Vec<String>,
-}
-
-impl Derivation {
-    pub fn new(named: &NamedGraph, penalties: Vec<Derived>, measured: Vec<String>) -> Derivation {
-        Derivation { graph_name: named.name.clone(), graph: named.graph.clone(), penalties, measured }
-    }
-}
 
 /// Name and ends of a flow.
 fn ends(graph: &Graph, i: usize) -> [String; 2] {

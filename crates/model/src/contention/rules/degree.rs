@@ -1,7 +1,7 @@
 //! 1/degree: the bandwidth of the busier end divided by the number of its flows (Kim and Lee 2001).
 
 use super::super::traffic::{Reach, Traffic};
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::Card;
 
 /// The table entry.
@@ -22,17 +22,11 @@ impl Rules for Degree {
         Reach::Receiver
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         for (&f, rho) in flows.iter().zip(out) {
             let arriving = traffic.in_degree(traffic.receiver_of(f));
             *rho = flows.len().max(arriving) as f64;
-            note(&mut notes, f, "degree", *rho, || format!("{} leave, {arriving} arrive", flows.len()));
+            notes.add(f, "degree", *rho, || format!("{} leave, {arriving} arrive", flows.len()));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! receiver. Told from secondary descriptions of the paper, not checked against its text.
 
 use super::super::traffic::{Reach, Traffic};
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::{Card, Kind, Param, ReadParams};
 
 /// The table entry.
@@ -45,13 +45,7 @@ impl Rules for Gige {
         Reach::Siblings
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let arriving: Vec<usize> = flows.iter().map(|&f| traffic.in_degree(traffic.receiver_of(f))).collect();
         for ((&f, rho), &own) in flows.iter().zip(out).zip(&arriving) {
             let into = traffic.flows_into(traffic.receiver_of(f));
@@ -59,8 +53,8 @@ impl Rules for Gige {
             let sending = self.part(&arriving, own, self.go);
             let receiving = self.part(&leaving, flows.len(), self.gi);
             *rho = sending.max(receiving).max(1.0);
-            note(&mut notes, f, "out", sending, || format!("{} flows of its sender", flows.len()));
-            note(&mut notes, f, "in", receiving, || format!("{} flows at its receiver", into.len()));
+            notes.add(f, "out", sending, || format!("{} flows of its sender", flows.len()));
+            notes.add(f, "in", receiving, || format!("{} flows at its receiver", into.len()));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use super::super::traffic::{Reach, Traffic};
 use super::local::{Local, repair};
 use super::paper_v1::crowd;
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::Card;
 
 /// The table entry.
@@ -28,31 +28,25 @@ impl Rules for Residual {
         Reach::Component
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let local = Local::new(traffic, flows);
         for siblings in local.out.iter().filter(|s| s.len() > 1) {
             let (rho, rule) = several(traffic, traffic.sender(flows[siblings[0]]));
             for &f in siblings {
                 out[f] = rho;
-                note(&mut notes, flows[f], rule, rho, || format!("{} flows of one sender", siblings.len()));
+                notes.add(flows[f], rule, rho, || format!("{} flows of one sender", siblings.len()));
             }
         }
         let share = |rho: &mut [f64]| singles(&local, rho);
         share(out);
-        let before = notes.is_some().then(|| out.to_vec());
+        let before = notes.wanted().then(|| out.to_vec());
         repair(&local, out, &share);
         for (f, &flow) in flows.iter().enumerate() {
             if local.out_degree(f) == 1 {
-                note(&mut notes, flow, "share", out[f], || format!("{} flows arrive", local.in_degree(f)));
+                notes.add(flow, "share", out[f], || format!("{} flows arrive", local.in_degree(f)));
             }
             if before.as_ref().is_some_and(|b| b[f] != out[f]) {
-                note(&mut notes, flow, "repair", out[f], || "a receiver would have taken in more than it can".into());
+                notes.add(flow, "repair", out[f], || "a receiver would have taken in more than it can".into());
             }
         }
         Ok(())

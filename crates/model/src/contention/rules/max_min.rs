@@ -2,7 +2,7 @@
 
 use super::super::traffic::{Reach, Traffic};
 use super::local::Local;
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::Card;
 
 /// The table entry.
@@ -23,13 +23,7 @@ impl Rules for MaxMin {
         Reach::Component
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let local = Local::new(traffic, flows);
         let ports: Vec<&Vec<usize>> = local.out.iter().chain(&local.into).collect();
         let mut left: Vec<f64> = vec![1.0; ports.len()];
@@ -47,7 +41,7 @@ impl Rules for MaxMin {
                     continue;
                 }
                 out[f] = (1.0 / share).max(1.0);
-                note(&mut notes, flows[f], role, out[f], || format!("its {role} is the first to be full"));
+                notes.add(flows[f], role, out[f], || format!("its {role} is the first to be full"));
                 for p in [local.sender[f], local.out.len() + local.receiver[f]] {
                     left[p] = (left[p] - share).max(0.0);
                     open[p] -= 1;

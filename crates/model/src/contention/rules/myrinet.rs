@@ -4,7 +4,7 @@
 
 use super::super::traffic::{Reach, Traffic};
 use super::local::Local;
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::Card;
 
 /// The table entry.
@@ -28,13 +28,7 @@ impl Rules for Myrinet {
         Reach::Component
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         if flows.len() > MOST {
             return Err(RuleError::TooLarge { rules: RULES.card.name, flows: flows.len(), most: MOST });
         }
@@ -49,9 +43,8 @@ impl Rules for Myrinet {
             let rarest = siblings.iter().map(|&f| counts[f]).min().unwrap_or(1);
             for &f in siblings {
                 out[f] = total as f64 / rarest as f64;
-                note(&mut notes, flows[f], "sets", out[f], || {
-                    format!("{total} sets, its sender's rarest flow is in {rarest}")
-                });
+                notes
+                    .add(flows[f], "sets", out[f], || format!("{total} sets, its sender's rarest flow is in {rarest}"));
             }
         }
         Ok(())

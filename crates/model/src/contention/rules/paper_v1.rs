@@ -12,7 +12,7 @@
 //! nothing is circular. The two other readings differ in R3 and share this file's computation.
 
 use super::super::traffic::{Reach, Traffic};
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::Card;
 
 /// The table entry.
@@ -74,13 +74,7 @@ impl Rules for Paper {
         Reach::Nested
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let sender = traffic.sender(flows[0]);
         let degree = flows.len();
         let mut most: f64 = 0.0;
@@ -102,12 +96,12 @@ impl Rules for Paper {
                 })
             };
             most = most.max(k);
-            run.iter().for_each(|&f| note(&mut notes, f, rule, k, text));
+            run.iter().for_each(|&f| notes.add(f, rule, k, text));
         }
         let rho = degree as f64 + most;
         out.fill(rho);
         let text = || format!("out-degree {degree} + largest k of its sender {most}");
-        flows.iter().for_each(|&f| note(&mut notes, f, "rho", rho, text));
+        flows.iter().for_each(|&f| notes.add(f, "rho", rho, text));
         Ok(())
     }
 }

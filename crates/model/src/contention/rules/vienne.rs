@@ -4,7 +4,7 @@
 //! (flows s to d) Be (distinct senders into d). rho is the larger.
 
 use super::super::traffic::{Reach, Traffic};
-use super::{RuleError, RuleSet, Rules, Term, note};
+use super::{Notes, RuleError, RuleSet, Rules};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The table entry; defaults are SimGrid's, measured on Stampede.
@@ -65,13 +65,7 @@ impl Rules for Vienne {
         Reach::Receiver
     }
 
-    fn penalties(
-        &self,
-        traffic: &Traffic,
-        flows: &[u32],
-        out: &mut [f64],
-        mut notes: Option<&mut Vec<Term>>,
-    ) -> Result<(), RuleError> {
+    fn penalties(&self, traffic: &Traffic, flows: &[u32], out: &mut [f64], notes: &mut Notes) -> Result<(), RuleError> {
         let arriving = |f: u32| traffic.in_degree(traffic.receiver_of(f));
         let sending = flows.iter().map(|&f| self.out_part(flows.len(), arriving(f))).fold(1.0, f64::max);
         let mut place = 0;
@@ -84,8 +78,8 @@ impl Rules for Vienne {
             for &f in run {
                 out[place] = rho;
                 place += 1;
-                note(&mut notes, f, "out", sending, || format!("{} flows of its sender", flows.len()));
-                note(&mut notes, f, "in", receiving, || format!("{senders} senders at its receiver"));
+                notes.add(f, "out", sending, || format!("{} flows of its sender", flows.len()));
+                notes.add(f, "in", receiving, || format!("{senders} senders at its receiver"));
             }
         }
         Ok(())

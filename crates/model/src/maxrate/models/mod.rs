@@ -12,7 +12,7 @@ mod profile;
 
 use super::data::{Point, Weighting};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spec::{Card, Rate};
 use thiserror::Error;
 
@@ -108,7 +108,7 @@ pub struct Raw {
 }
 
 /// What the data do not determine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The node's rate was not reached; it is at least this many bytes per second.
@@ -154,7 +154,7 @@ impl std::fmt::Display for Limit {
 }
 
 /// A parameter as people read it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// Its name: `alpha`, `alpha_step`, `rate_core`, `rate_node`, `rate_base`, `rate_increment` or `saturation`.
     pub name: String,
@@ -175,7 +175,7 @@ fn estimate(name: &str, unit: &str, value: f64) -> Estimate {
 }
 
 /// A fitted model of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fit {
     /// The model's name in [`MODELS`].
     pub model: String,
@@ -250,49 +250,6 @@ fn finish(model: &'static str, data: &Data<'_>, mut raw: Raw, slope: usize) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn data() -> Vec<Point> {
-        let time = |n: f64, k: f64| 2e-5 + n / 3.6e9 * (k / 2.5).max(1.0);
-        let mut points = Vec::new();
-        for j in 0..8 {
-            for k in 1..=6 {
-                let seconds = time(f64::from(1024 << j), f64::from(k));
-                points.push(Point { bytes: 1024 << j, pairs: k, seconds, trials: vec![seconds] });
-            }
-        }
-        points
-    }
-
-    #[test]
-    fn every_model_fits_predicts_and_names_its_parameters() {
-        let points = data();
-        for m in MODELS {
-            for weighting in [Weighting::Paper, Weighting::Relative] {
-                let data = Data { points: &points, weighting };
-                let raw = (m.fit)(&data).unwrap();
-                let sse = data.sse(|n, k| (m.predict)(&raw.theta, n, k));
-                assert!((sse - raw.sse).abs() <= 1e-9 * data.scale(), "{}: {sse} {}", m.card.name, raw.sse);
-                let estimates = (m.estimates)(&raw.theta);
-                assert_eq!(estimates[0].name, "alpha");
-                assert!(estimates.iter().all(|e| e.value.is_some_and(|v| v >= 0.0)), "{}", m.card.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_model_survives_little_data() {
-        let points = data();
-        for m in MODELS {
-            for few in [&points[..0], &points[..1], &points[..2], &points[..6], &points[6..7]] {
-                for weighting in [Weighting::Paper, Weighting::Relative] {
-                    if let Ok(raw) = (m.fit)(&Data { points: few, weighting }) {
-                        assert!(raw.theta.iter().all(|t| t.is_finite()), "{}", m.card.name);
-                        assert!(raw.limits.iter().any(|l| matches!(l, Limit::OneSize { .. })), "{}", m.card.name);
-                    }
-                }
-            }
-        }
-    }
 
     #[test]
     fn unknown_models_are_named() {
