@@ -28,7 +28,7 @@ pub enum Machine {
         /// Its file.
         file: String,
         /// The machine itself.
-        machine: Box<sim::Machine>,
+        machine: Box<sim::Simulator>,
     },
 }
 
@@ -81,7 +81,7 @@ impl Machine {
         if let Some(threads) = number("threads") {
             config.threads = threads;
         }
-        let machine = sim::Machine::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+        let machine = sim::Simulator::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
         Ok(Machine::Simulated { name, file, machine: Box::new(machine) })
     }
 

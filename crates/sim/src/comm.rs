@@ -6,7 +6,7 @@
 
 use crate::event::Event;
 use crate::lp::Lp;
-use crate::meeting::{Join, Key, Meetings, Members, Outcome, Word};
+use crate::meeting::{Agreed, Join, Key, Meetings, Members, Word};
 use crate::protocol::{self, Blocked, Doing, Route};
 use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Window};
 use fiber::Suspender;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// What all communicators of a rank share.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a, 'f> {
+pub(crate) struct Seat<'a, 'f> {
     pub(crate) lp: &'a RefCell<Lp<'f>>,
     pub(crate) suspender: &'a Suspender<'a>,
     pub(crate) meetings: &'a Meetings,
@@ -26,7 +26,7 @@ pub(crate) struct Place<'a, 'f> {
 
 /// A communicator of one rank.
 pub(crate) struct SimComm<'a, 'f> {
-    place: Place<'a, 'f>,
+    seat: Seat<'a, 'f>,
     members: Arc<Members>,
     rank: u32,
     /// Splits and sums begun here, and windows made here: all ranks count alike.
@@ -35,8 +35,8 @@ pub(crate) struct SimComm<'a, 'f> {
 }
 
 impl<'a, 'f> SimComm<'a, 'f> {
-    pub(crate) fn new(place: Place<'a, 'f>, members: Arc<Members>, rank: u32) -> SimComm<'a, 'f> {
-        SimComm { place, members, rank, meetings: Cell::new(0), windows: Cell::new(0) }
+    pub(crate) fn new(seat: Seat<'a, 'f>, members: Arc<Members>, rank: u32) -> SimComm<'a, 'f> {
+        SimComm { seat, members, rank, meetings: Cell::new(0), windows: Cell::new(0) }
     }
 
     fn world_of(&self, rank: Rank) -> u32 {
@@ -45,14 +45,14 @@ impl<'a, 'f> SimComm<'a, 'f> {
     }
 
     fn route(&self, peer: Rank, group: u32) -> Route {
-        let Place { world: me, local, .. } = self.place;
+        let Seat { world: me, local, .. } = self.seat;
         Route { me, local, peer: self.world_of(peer), context: self.members.context, group }
     }
 
     /// Starts all operations in order.
     fn start(&self, ops: &[Op<'_>]) -> u32 {
-        let mut lp = self.place.lp.borrow_mut();
-        let group = lp.hosts.group(self.place.local);
+        let mut lp = self.seat.lp.borrow_mut();
+        let group = lp.hosts.group(self.seat.local);
         for op in ops {
             match op {
                 Op::Send { to, tag, data } => {
@@ -70,11 +70,11 @@ impl<'a, 'f> SimComm<'a, 'f> {
 
     /// Waits for a group and copies out what was received.
     fn end(&self, group: u32, ops: &mut [Op<'_>]) {
-        if self.place.lp.borrow_mut().wait_for(group) {
-            self.place.suspender.suspend();
+        if self.seat.lp.borrow_mut().wait_for(group) {
+            self.seat.suspender.suspend();
         }
         let mut ops = ops.iter_mut();
-        self.place.lp.borrow_mut().hosts.finish(group, |payload| {
+        self.seat.lp.borrow_mut().hosts.finish(group, |payload| {
             if let Some(Op::Recv { into: Buffer::Bytes(into), .. }) = ops.next()
                 && let Some(payload) = payload
             {
@@ -84,11 +84,11 @@ impl<'a, 'f> SimComm<'a, 'f> {
     }
 
     fn advance(&self, ps: u64) {
-        self.place.lp.borrow_mut().hosts.ranks[self.place.local as usize].clock += ps;
+        self.seat.lp.borrow_mut().hosts.ranks[self.seat.local as usize].clock += ps;
     }
 
     fn price(&self, work: Work) -> u64 {
-        let lp = self.place.lp.borrow();
+        let lp = self.seat.lp.borrow();
         let host = &lp.fabric.config.host;
         let seconds = work.flops as f64 / host.flops
             + work.bytes as f64 / host.memory_rate.bytes_per_s()
@@ -99,10 +99,10 @@ impl<'a, 'f> SimComm<'a, 'f> {
     fn join(&self, word: Word) -> Key {
         let key = Key { context: self.members.context, number: self.meetings.get() };
         self.meetings.set(key.number + 1);
-        let mut lp = self.place.lp.borrow_mut();
-        let time = lp.hosts.ranks[self.place.local as usize].clock;
-        let join = Join { key, members: &self.members, rank: self.rank, world: self.place.world, time, word };
-        if self.place.meetings.join(lp.fabric, join) {
+        let mut lp = self.seat.lp.borrow_mut();
+        let time = lp.hosts.ranks[self.seat.local as usize].clock;
+        let join = Join { key, members: &self.members, rank: self.rank, world: self.seat.world, time, word };
+        if self.seat.meetings.join(lp.fabric, join) {
             lp.met = Some(key);
         }
         key
@@ -111,17 +111,17 @@ impl<'a, 'f> SimComm<'a, 'f> {
     /// Waits for the outcome of a reduction.
     fn numbers(&self, key: Key) -> Arc<[f64]> {
         match self.outcome(key) {
-            Outcome::Numbers(numbers) => numbers,
-            Outcome::Joined(_) => unreachable!("a reduction ends with numbers"),
+            Agreed::Numbers(numbers) => numbers,
+            Agreed::Joined(_) => unreachable!("a reduction ends with numbers"),
         }
     }
 
     /// Waits for the outcome of a meeting.
-    fn outcome(&self, key: Key) -> Outcome {
+    fn outcome(&self, key: Key) -> Agreed {
         let take = || {
-            let mut lp = self.place.lp.borrow_mut();
+            let mut lp = self.seat.lp.borrow_mut();
             let now = lp.now;
-            let rank = &mut lp.hosts.ranks[self.place.local as usize];
+            let rank = &mut lp.hosts.ranks[self.seat.local as usize];
             let i = rank.outcomes.iter().position(|o| o.0 == key)?;
             let (_, time, outcome) = rank.outcomes.swap_remove(i);
             rank.clock = rank.clock.max(time).max(now);
@@ -131,13 +131,13 @@ impl<'a, 'f> SimComm<'a, 'f> {
         if let Some(outcome) = take() {
             return outcome;
         }
-        self.place.lp.borrow_mut().hosts.ranks[self.place.local as usize].blocked = Blocked::Meeting(key);
-        self.place.suspender.suspend();
+        self.seat.lp.borrow_mut().hosts.ranks[self.seat.local as usize].blocked = Blocked::Meeting(key);
+        self.seat.suspender.suspend();
         take().expect("a meeting wakes its members with an outcome")
     }
 }
 
-impl Place<'_, '_> {
+impl Seat<'_, '_> {
     /// Brings the event loop to this rank's clock.
     fn catch_up(&self) {
         let mut lp = self.lp.borrow_mut();
@@ -165,10 +165,10 @@ impl Comm for SimComm<'_, '_> {
         self.members.size
     }
     fn node(&self) -> Node {
-        self.place.lp.borrow().fabric.node_of(self.place.world) as Node
+        self.seat.lp.borrow().fabric.node_of(self.seat.world) as Node
     }
     fn now(&self) -> Time {
-        Time::from_ps(self.place.lp.borrow().hosts.ranks[self.place.local as usize].clock)
+        Time::from_ps(self.seat.lp.borrow().hosts.ranks[self.seat.local as usize].clock)
     }
     fn exchange(&self, ops: &mut [Op<'_>]) {
         let group = self.start(ops);
@@ -192,14 +192,14 @@ impl Comm for SimComm<'_, '_> {
     fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
         let key = self.join(Word::Split { color, key });
         match self.outcome(key) {
-            Outcome::Joined(Some((members, rank))) => Some(Box::new(SimComm::new(self.place, members, rank))),
+            Agreed::Joined(Some((members, rank))) => Some(Box::new(SimComm::new(self.seat, members, rank))),
             _ => None,
         }
     }
     fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
         let number = self.windows.get();
         self.windows.set(number + 1);
-        self.place.lp.borrow_mut().hosts.open_window(self.place.local, self.members.context, number, len);
+        self.seat.lp.borrow_mut().hosts.open_window(self.seat.local, self.members.context, number, len);
         self.barrier();
         Ok(Box::new(SimWindow { comm: self, number, len }))
     }
@@ -212,12 +212,12 @@ impl Comm for SimComm<'_, '_> {
         values.copy_from_slice(&self.numbers(key));
     }
     fn counters(&self) -> Vec<(String, u64)> {
-        self.place.catch_up();
-        self.place.lp.borrow().node_counters(self.node() as u32)
+        self.seat.catch_up();
+        self.seat.lp.borrow().node_counters(self.node() as u32)
     }
     fn mark(&self, phase: Option<&str>) {
         let at = self.now().ps();
-        self.place.lp.borrow_mut().cuts.push((at, phase.map(String::from)));
+        self.seat.lp.borrow_mut().cuts.push((at, phase.map(String::from)));
     }
 }
 
@@ -229,15 +229,15 @@ struct SimPending<'a, 'f> {
 
 impl Pending for SimPending<'_, '_> {
     fn test(&mut self) -> bool {
-        let place = &self.comm.place;
+        let seat = &self.comm.seat;
         let Some(group) = self.group else { return true };
-        let cost = place.lp.borrow().fabric.config.host.test_cost.ps();
+        let cost = seat.lp.borrow().fabric.config.host.test_cost.ps();
         self.comm.advance(cost);
-        place.catch_up();
+        seat.catch_up();
         let done = {
-            let lp = place.lp.borrow();
+            let lp = seat.lp.borrow();
             let group = &lp.hosts.groups[group];
-            group.remaining == 0 && group.clock <= lp.hosts.ranks[place.local as usize].clock
+            group.remaining == 0 && group.clock <= lp.hosts.ranks[seat.local as usize].clock
         };
         if done {
             self.group = None;
@@ -290,8 +290,8 @@ impl SimWindow<'_, '_> {
 impl Window for SimWindow<'_, '_> {
     fn transfer(&self, accesses: &mut [Access<'_>]) {
         let comm = self.comm;
-        let mut lp = comm.place.lp.borrow_mut();
-        let group = lp.hosts.group(comm.place.local);
+        let mut lp = comm.seat.lp.borrow_mut();
+        let group = lp.hosts.group(comm.seat.local);
         for access in accesses.iter() {
             match access {
                 Access::Put { to, at, data } => {
@@ -317,10 +317,10 @@ impl Window for SimWindow<'_, '_> {
         let must_wait = lp.wait_for(group);
         drop(lp);
         if must_wait {
-            comm.place.suspender.suspend();
+            comm.seat.suspender.suspend();
         }
         let mut accesses = accesses.iter_mut();
-        comm.place.lp.borrow_mut().hosts.finish(group, |payload| {
+        comm.seat.lp.borrow_mut().hosts.finish(group, |payload| {
             if let (Some(Access::Get { into: Buffer::Bytes(into), .. }), Some(payload)) = (accesses.next(), payload) {
                 into.copy_from_slice(&payload);
             }
@@ -329,18 +329,18 @@ impl Window for SimWindow<'_, '_> {
 
     fn read(&self, at: usize, into: &mut [u8]) {
         self.check("read", at, into.len());
-        self.comm.place.catch_up();
-        let lp = self.comm.place.lp.borrow();
-        let (local, context) = (self.comm.place.local, self.comm.members.context);
+        self.comm.seat.catch_up();
+        let lp = self.comm.seat.lp.borrow();
+        let (local, context) = (self.comm.seat.local, self.comm.members.context);
         let bytes = lp.hosts.read(local, context, self.number, at, into.len());
         into.copy_from_slice(&bytes.expect("checked to be inside"));
     }
 
     fn write(&self, at: usize, bytes: &[u8]) {
         self.check("write", at, bytes.len());
-        self.comm.place.catch_up();
-        let mut lp = self.comm.place.lp.borrow_mut();
-        let (local, context) = (self.comm.place.local, self.comm.members.context);
+        self.comm.seat.catch_up();
+        let mut lp = self.comm.seat.lp.borrow_mut();
+        let (local, context) = (self.comm.seat.local, self.comm.members.context);
         let written = lp.hosts.write(local, context, self.number, at, bytes);
         debug_assert!(written, "checked to be inside");
     }
@@ -351,8 +351,8 @@ impl Drop for SimWindow<'_, '_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.comm.barrier();
-            let (local, context) = (self.comm.place.local, self.comm.members.context);
-            self.comm.place.lp.borrow_mut().hosts.close_window(local, context, self.number);
+            let (local, context) = (self.comm.seat.local, self.comm.members.context);
+            self.comm.seat.lp.borrow_mut().hosts.close_window(local, context, self.number);
         }
     }
 }

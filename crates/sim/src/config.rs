@@ -223,7 +223,7 @@ impl SwitchConfig {
     }
 }
 
-/// A machine, ready to be built. Fields may be set before [`crate::Machine::new`], which checks them all.
+/// A machine, ready to be built. Fields may be set before [`crate::Simulator::new`], which checks them all.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the cards document them")]
 pub struct Config {

@@ -189,7 +189,7 @@ fn min_cut(fabric: &Fabric, halves: &[Half]) -> f64 {
     for link in fabric.links.iter().filter(|l| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0) {
         *joined.entry((link.from, link.to)).or_default() += link.rate as u64;
     }
-    let mut flow = Flow::new(n + 2);
+    let mut flow = MaxFlow::new(n + 2);
     for ((a, b), rate) in joined {
         flow.edge(a as usize, b as usize, rate);
     }
@@ -204,15 +204,15 @@ fn min_cut(fabric: &Fabric, halves: &[Half]) -> f64 {
 }
 
 /// A network of flows: each edge and its reverse lie together.
-struct Flow {
+struct MaxFlow {
     to: Vec<u32>,
     room: Vec<u64>,
     out: Vec<Vec<u32>>,
 }
 
-impl Flow {
-    fn new(n: usize) -> Flow {
-        Flow { to: Vec::new(), room: Vec::new(), out: vec![Vec::new(); n] }
+impl MaxFlow {
+    fn new(n: usize) -> MaxFlow {
+        MaxFlow { to: Vec::new(), room: Vec::new(), out: vec![Vec::new(); n] }
     }
 
     fn edge(&mut self, a: usize, b: usize, room: u64) {

@@ -69,25 +69,25 @@ events! {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct Due {
     time: u64,
     sequence: u32,
     event: u32,
 }
 
-impl Ord for Entry {
+impl Ord for Due {
     /// By time, then by the order of pushes. Numbers of pushes may wrap: of two events of one time that are both pending the
     /// later push is the one ahead on the shorter way round.
     #[inline]
-    fn cmp(&self, other: &Entry) -> Ordering {
+    fn cmp(&self, other: &Due) -> Ordering {
         let pushes = (self.sequence.wrapping_sub(other.sequence) as i32).cmp(&0);
         self.time.cmp(&other.time).then(pushes)
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for Due {
     #[inline]
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -103,7 +103,7 @@ pub enum QueueKind {
 
 #[derive(Clone, Copy)]
 struct Node {
-    entry: Entry,
+    entry: Due,
     next: u32,
 }
 
@@ -116,16 +116,16 @@ pub(crate) struct Queue {
     /// The current bucket's number, counted from time zero.
     bucket: u64,
     /// The current bucket's events, latest first.
-    current: Vec<Entry>,
+    current: Vec<Due>,
     /// Events added to the current bucket since it became current. A heap, because ranks in step make thousands of them.
-    late: BinaryHeap<Reverse<Entry>>,
+    late: BinaryHeap<Reverse<Due>>,
     /// How many buckets after the current one are in the ring.
     reach: u64,
     heads: Vec<u32>,
     occupied: Vec<u64>,
     nodes: Vec<Node>,
     free: u32,
-    far: BinaryHeap<Reverse<Entry>>,
+    far: BinaryHeap<Reverse<Due>>,
 }
 
 /// The ring's reach: link and switch latencies lie well inside it, compute times and timers beyond.
@@ -162,7 +162,7 @@ impl Queue {
     /// Adds an event. Events of one time happen in the order they were added.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: u64, event: Event) {
-        let entry = Entry { time, sequence: self.sequence, event: event.pack() };
+        let entry = Due { time, sequence: self.sequence, event: event.pack() };
         self.sequence = self.sequence.wrapping_add(1);
         let ahead = (time >> self.shift).wrapping_sub(self.bucket);
         // The current bucket itself is not in the ring.
@@ -174,14 +174,14 @@ impl Queue {
     }
 
     /// Adds an event that does not belong into the ring.
-    fn push_aside(&mut self, entry: Entry, ahead: u64) {
+    fn push_aside(&mut self, entry: Due, ahead: u64) {
         let late = ahead == 0 || ahead > u64::MAX / 2;
         let heap = if late && !self.heads.is_empty() { &mut self.late } else { &mut self.far };
         heap.push(Reverse(entry));
     }
 
     #[inline(always)]
-    fn link(&mut self, entry: Entry) {
+    fn link(&mut self, entry: Due) {
         let slot = (entry.time >> self.shift) as usize & self.reach as usize;
         let head = &mut self.heads[slot];
         let node = Node { entry, next: *head };

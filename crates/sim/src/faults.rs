@@ -54,7 +54,7 @@ const PATIENCE: u64 = 1000;
 
 /// What is hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultSite {
     /// A switch with all its cables.
     Switch(Switch),
     /// All cables between two switches.
@@ -71,28 +71,28 @@ pub struct Fault {
     /// When.
     pub at: Time,
     /// Where.
-    pub place: Place,
+    pub site: FaultSite,
     /// The new rate of a cable; `None` cuts it.
     pub rate: Option<Rate>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FaultSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Switch(s) => write!(f, "switch {s}"),
-            Place::Between(a, b) => write!(f, "link {a}-{b}"),
-            Place::Port(s, p) => write!(f, "link of switch {s} port {p}"),
-            Place::Endpoint(e) => write!(f, "link of endpoint {e}"),
+            FaultSite::Switch(s) => write!(f, "switch {s}"),
+            FaultSite::Between(a, b) => write!(f, "link {a}-{b}"),
+            FaultSite::Port(s, p) => write!(f, "link of switch {s} port {p}"),
+            FaultSite::Endpoint(e) => write!(f, "link of endpoint {e}"),
         }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.place, self.rate) {
-            (Place::Switch(_), _) => write!(f, "{} lost at {}", self.place, self.at),
-            (_, None) => write!(f, "{} cut at {}", self.place, self.at),
-            (_, Some(rate)) => write!(f, "{} set to {rate} at {}", self.place, self.at),
+        match (self.site, self.rate) {
+            (FaultSite::Switch(_), _) => write!(f, "{} lost at {}", self.site, self.at),
+            (_, None) => write!(f, "{} cut at {}", self.site, self.at),
+            (_, Some(rate)) => write!(f, "{} set to {rate} at {}", self.site, self.at),
         }
     }
 }
@@ -115,16 +115,16 @@ pub(crate) fn read(value: Option<toml::Value>) -> Result<Vec<Fault>, ConfigError
         };
         let given = texts(table, "fault")?;
         let params = FAULT.resolve(&given)?;
-        let place = match (params.word("link"), params.word("switch")) {
-            (link, "") if !link.is_empty() => link_place(link)?,
-            ("", switch) if !switch.is_empty() => Place::Switch(number(switch, "switch")?),
+        let site = match (params.word("link"), params.word("switch")) {
+            (link, "") if !link.is_empty() => link_site(link)?,
+            ("", switch) if !switch.is_empty() => FaultSite::Switch(number(switch, "switch")?),
             _ => return Err(absurd("a fault needs either `link` or `switch`".into())),
         };
         let rate = given.contains_key("rate").then(|| params.rate("rate"));
-        if rate.is_some() && matches!(place, Place::Switch(_)) {
-            return Err(absurd(format!("{place}: a switch is lost and has no `rate`; slow its links one by one")));
+        if rate.is_some() && matches!(site, FaultSite::Switch(_)) {
+            return Err(absurd(format!("{site}: a switch is lost and has no `rate`; slow its links one by one")));
         }
-        faults.push(Fault { at: params.time("at"), place, rate });
+        faults.push(Fault { at: params.time("at"), site, rate });
     }
     faults.sort_by_key(|f| f.at);
     Ok(faults)
@@ -134,12 +134,12 @@ fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, ConfigError
     text.trim().parse().map_err(|_| absurd(format!("fault: `{text}` is not the number of a {what}")))
 }
 
-fn link_place(text: &str) -> Result<Place, ConfigError> {
+fn link_site(text: &str) -> Result<FaultSite, ConfigError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     match (words.as_slice(), text.split_once('-')) {
-        (["endpoint", e], _) => Ok(Place::Endpoint(number(e, "endpoint")?)),
-        (["switch", s, "port", p], _) => Ok(Place::Port(number(s, "switch")?, number(p, "port")?)),
-        (_, Some((a, b))) => Ok(Place::Between(number(a, "switch")?, number(b, "switch")?)),
+        (["endpoint", e], _) => Ok(FaultSite::Endpoint(number(e, "endpoint")?)),
+        (["switch", s, "port", p], _) => Ok(FaultSite::Port(number(s, "switch")?, number(p, "port")?)),
+        (_, Some((a, b))) => Ok(FaultSite::Between(number(a, "switch")?, number(b, "switch")?)),
         _ => Err(absurd(format!("fault: link `{text}`: write `0-8`, `switch 0 port 3` or `endpoint 12`"))),
     }
 }
@@ -160,29 +160,29 @@ fn resolve_one(fabric: &Fabric, fault: Fault) -> Result<Resolved, ConfigError> {
     let switches = fabric.switches.len();
     let known = |s: Switch| match (s as usize) < switches {
         true => Ok(&fabric.switches[s as usize]),
-        false => Err(absurd(format!("fault: {}: the machine has switches 0 to {}", fault.place, switches - 1))),
+        false => Err(absurd(format!("fault: {}: the machine has switches 0 to {}", fault.site, switches - 1))),
     };
     let mut out: Vec<u32> = Vec::new();
-    match fault.place {
-        Place::Endpoint(e) => match fabric.endpoints.get(e as usize) {
+    match fault.site {
+        FaultSite::Endpoint(e) => match fabric.endpoints.get(e as usize) {
             Some(end) => out.push(end.inject),
             None => {
                 let last = fabric.endpoints.len() - 1;
-                return Err(absurd(format!("fault: {}: the machine has endpoints 0 to {last}", fault.place)));
+                return Err(absurd(format!("fault: {}: the machine has endpoints 0 to {last}", fault.site)));
             }
         },
-        Place::Switch(s) => {
+        FaultSite::Switch(s) => {
             let info = known(s)?;
             out.extend(info.first_link..info.first_link + u32::from(info.ports));
         }
-        Place::Port(s, p) => {
+        FaultSite::Port(s, p) => {
             let info = known(s)?;
             if p >= info.ports {
-                return Err(absurd(format!("fault: {}: the switch has ports 0 to {}", fault.place, info.ports - 1)));
+                return Err(absurd(format!("fault: {}: the switch has ports 0 to {}", fault.site, info.ports - 1)));
             }
             out.push(info.first_link + u32::from(p));
         }
-        Place::Between(a, b) => {
+        FaultSite::Between(a, b) => {
             let info = known(a)?;
             known(b)?;
             let all = info.first_link..info.first_link + u32::from(info.ports);
@@ -191,12 +191,12 @@ fn resolve_one(fabric: &Fabric, fault: Fault) -> Result<Resolved, ConfigError> {
     }
     out.retain(|&l| fabric.links[l as usize].to != NONE);
     if out.is_empty() {
-        return Err(absurd(format!("fault: {}: there is no such cable", fault.place)));
+        return Err(absurd(format!("fault: {}: there is no such cable", fault.site)));
     }
     if let Some(rate) = fault.rate
         && Pace::new(rate).time(fabric.config.packet()) > u64::from(u32::MAX)
     {
-        return Err(absurd(format!("fault: {}: {rate} is too slow for a packet; cut the link instead", fault.place)));
+        return Err(absurd(format!("fault: {}: {rate} is too slow for a packet; cut the link instead", fault.site)));
     }
     let back = |&l: &u32| reverse(fabric, l);
     let links = out.iter().map(back).chain(out.iter().copied()).collect();
@@ -338,7 +338,7 @@ impl Lp<'_> {
         if fault.rate.is_none() {
             health.worst = Some(number as usize);
         }
-        if let Place::Switch(s) = fault.place {
+        if let FaultSite::Switch(s) = fault.site {
             health.lost[s as usize] = true;
         }
         for &link in links {
@@ -440,8 +440,11 @@ mod tests {
         let text = "[[fault]]\nat = \"5ms\"\nlink = \"0-8\"\nrate = \"1GB/s\"\n[[fault]]\nat = \"1ms\"\nswitch = 9\n\
                     [[fault]]\nat = \"7ms\"\nlink = \"switch 3 port 2\"\n[[fault]]\nat = \"9ms\"\nlink = \"endpoint 12\"\n";
         let faults = faults(text);
-        let places: Vec<Place> = faults.iter().map(|f| f.place).collect();
-        assert_eq!(places, [Place::Switch(9), Place::Between(0, 8), Place::Port(3, 2), Place::Endpoint(12)]);
+        let places: Vec<FaultSite> = faults.iter().map(|f| f.site).collect();
+        assert_eq!(
+            places,
+            [FaultSite::Switch(9), FaultSite::Between(0, 8), FaultSite::Port(3, 2), FaultSite::Endpoint(12)]
+        );
         assert_eq!(faults[1].rate, Some(Rate::from_bytes_per_s(1e9)));
         assert_eq!(faults[2].to_string(), "link of switch 3 port 2 cut at 7.00ms");
     }

@@ -47,9 +47,9 @@ pub use counters::{PortCounters, Stats};
 pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use event::QueueKind;
-pub use faults::{Fault, Place};
+pub use faults::{Fault, FaultSite};
 pub use film::{Bundle, Film, FilmBox, Slice};
-pub use machine::Machine;
+pub use machine::Simulator;
 pub use output::{Counters, Load};
 
 /// The machines that come with the program: name and machine file.

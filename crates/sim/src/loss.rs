@@ -7,7 +7,7 @@
 //! Not modelled: fast retransmission by duplicate acknowledgements, growing timeouts, go-back-n. Only what was lost is sent
 //! again.
 
-use crate::control::Flow;
+use crate::control::TrafficFlow;
 use crate::event::Event;
 use crate::fabric::CONTROL_CLASS;
 use crate::lp::Lp;
@@ -41,7 +41,7 @@ impl Lp<'_> {
         let packet = self.packets[id];
         self.packets.free(id);
         if packet.class != CONTROL_CLASS {
-            let flow = Flow { from: packet.source, to: packet.target };
+            let flow = TrafficFlow { from: packet.source, to: packet.target };
             self.controlled(|c, now, _, asks| c.lost(now, flow, asks));
         }
         let payload = packet.wire - self.fabric.config.nic.header;

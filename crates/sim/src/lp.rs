@@ -4,7 +4,7 @@
 //! outbox and is handed over between windows of time. The modules `switch`, `nic` and `protocol` add their methods to it.
 
 use crate::config::Full;
-use crate::control::{Asks, By, Control, Flow};
+use crate::control::{Asks, By, Control, TrafficFlow};
 use crate::event::{Event, Queue};
 use crate::fabric::Fabric;
 use crate::faults::Health;
@@ -29,7 +29,7 @@ pub(crate) struct Mail {
     /// Link, virtual channel, bytes, time.
     pub(crate) credits: Vec<(u32, u8, u32, u64)>,
     /// Notices by the side channel.
-    pub(crate) notices: Vec<(u64, Flow, u32)>,
+    pub(crate) notices: Vec<(u64, TrafficFlow, u32)>,
     /// Lost packets for their source, with the time to send them again.
     pub(crate) returned: Vec<(u64, Packet, Option<Head>)>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Lp<'f> {
     pub(crate) order: Option<Order>,
     pub(crate) control: Option<Box<dyn Control>>,
     pub(crate) asks: Asks,
-    pub(crate) notices: Slab<(Flow, u32)>,
+    pub(crate) notices: Slab<(TrafficFlow, u32)>,
     pub(crate) rng: Rng,
     pub(crate) ways: Ways,
     pub(crate) outbox: Vec<Mail>,
@@ -234,7 +234,7 @@ impl<'f> Lp<'f> {
         }
     }
 
-    pub(crate) fn notified(&mut self, flow: Flow, value: u32) {
+    pub(crate) fn notified(&mut self, flow: TrafficFlow, value: u32) {
         self.controlled(|c, now, _, asks| c.notified(now, flow, value, asks));
     }
 

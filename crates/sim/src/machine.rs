@@ -5,7 +5,7 @@
 //! handed over and taken in by the order of the sending parts. Which thread has which part never matters for the result.
 
 use crate::barrier::Barrier;
-use crate::comm::{Place, SimComm};
+use crate::comm::{Seat, SimComm};
 use crate::config::{Config, ConfigError};
 use crate::counters::{PortCounters, Stats};
 use crate::event::Event;
@@ -31,7 +31,7 @@ const NAMED: usize = 10;
 const WORTH_THREADS: usize = 256;
 
 /// A simulated machine.
-pub struct Machine {
+pub struct Simulator {
     fabric: Fabric,
     after: Mutex<After>,
 }
@@ -82,10 +82,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Machine {
+impl Simulator {
     /// Builds the machine that a configuration describes.
-    pub fn new(config: Config) -> Result<Machine, ConfigError> {
-        Ok(Machine { fabric: Fabric::new(&config)?, after: Mutex::default() })
+    pub fn new(config: Config) -> Result<Simulator, ConfigError> {
+        Ok(Simulator { fabric: Fabric::new(&config)?, after: Mutex::default() })
     }
 
     /// The configuration it was built from.
@@ -178,7 +178,7 @@ impl Machine {
     }
 }
 
-impl comm::Machine for Machine {
+impl comm::Machine for Simulator {
     fn run(&self, body: &(dyn Fn(&dyn Comm) + Sync)) -> Result<(), MachineError> {
         let (threads, parts) = (self.threads(), self.fabric.parts.len());
         let shared = Shared {
@@ -274,8 +274,8 @@ impl<'a> Shared<'a> {
         let cell = post.cell;
         let world = self.world_rank(&cell.borrow(), local);
         let fiber = fibers.spawn(move |suspender| {
-            let place = Place { lp: cell, suspender, meetings: &self.meetings, world, local };
-            (self.body)(&SimComm::new(place, Arc::clone(&self.world), world));
+            let seat = Seat { lp: cell, suspender, meetings: &self.meetings, world, local };
+            (self.body)(&SimComm::new(seat, Arc::clone(&self.world), world));
             cell.borrow_mut().hosts.ranks[local as usize].blocked = Blocked::Done;
         });
         post.fibers.borrow_mut()[local as usize] = fiber as u32;

@@ -43,7 +43,7 @@ pub(crate) enum Word {
 
 /// What a member gets.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Agreed {
     /// The part joined, and the rank there.
     Joined(Option<(Arc<Members>, u32)>),
     Numbers(Arc<[f64]>),
@@ -68,7 +68,7 @@ pub(crate) struct Release {
     key: Key,
     time: u64,
     rank: u32,
-    outcome: Outcome,
+    outcome: Agreed,
 }
 
 /// All meetings of a run.
@@ -141,7 +141,7 @@ impl Meetings {
 }
 
 /// Combined in the order of ranks, so that every run gives the same bits.
-fn reduce(first: &[f64], how: Reduce, said: &[Said]) -> Vec<(u32, Outcome)> {
+fn reduce(first: &[f64], how: Reduce, said: &[Said]) -> Vec<(u32, Agreed)> {
     let mut total = first.to_vec();
     for s in &said[1..] {
         let Word::Numbers(numbers, _) = &s.word else { continue };
@@ -149,17 +149,17 @@ fn reduce(first: &[f64], how: Reduce, said: &[Said]) -> Vec<(u32, Outcome)> {
         total.iter_mut().zip(numbers).for_each(|(t, x)| *t = how.apply(*t, *x));
     }
     let total: Arc<[f64]> = total.into();
-    said.iter().map(|s| (s.world, Outcome::Numbers(Arc::clone(&total)))).collect()
+    said.iter().map(|s| (s.world, Agreed::Numbers(Arc::clone(&total)))).collect()
 }
 
 /// Members by color, within a color by (key, rank).
-fn split(meeting: Key, said: &[Said]) -> Vec<(u32, Outcome)> {
+fn split(meeting: Key, said: &[Said]) -> Vec<(u32, Agreed)> {
     let mut parts: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(said.len());
     for s in said {
         match s.word {
             Word::Split { color: Some(color), key } => parts.entry(color).or_default().push((key, s.world)),
-            _ => outcomes.push((s.world, Outcome::Joined(None))),
+            _ => outcomes.push((s.world, Agreed::Joined(None))),
         }
     }
     for (color, mut list) in parts {
@@ -170,7 +170,7 @@ fn split(meeting: Key, said: &[Said]) -> Vec<(u32, Outcome)> {
         let context = child(meeting, color);
         let members = Arc::new(Members { context, list: Some(list.clone()), size });
         for (rank, world) in list.into_iter().enumerate() {
-            outcomes.push((world, Outcome::Joined(Some((Arc::clone(&members), rank as u32)))));
+            outcomes.push((world, Agreed::Joined(Some((Arc::clone(&members), rank as u32)))));
         }
     }
     outcomes

@@ -7,7 +7,7 @@
 //! in, whatever its host does, so that no protocol can block the network.
 
 use crate::Config;
-use crate::control::Flow;
+use crate::control::TrafficFlow;
 use crate::event::Event;
 use crate::fabric::{CLASSES, CONTROL_CLASS, Fabric, Part, SMALL_CLASS};
 use crate::lp::Lp;
@@ -264,7 +264,7 @@ impl Lp<'_> {
             let message = &self.messages[id];
             let payload = message.left.min(u64::from(self.fabric.config.nic.mtu)) as u32;
             let wire = payload + self.fabric.config.nic.header;
-            let flow = Flow { from: message.source, to: message.target };
+            let flow = TrafficFlow { from: message.source, to: message.target };
             let begins = !message.begun;
             let paced = class != usize::from(CONTROL_CLASS);
             if let Some(control) = self.control.as_mut().filter(|_| paced) {
@@ -383,7 +383,7 @@ impl Lp<'_> {
         };
         let head = self.heads.take(head);
         if head.kind == Kind::Notice {
-            return self.notified(Flow { from: packet.target, to: packet.source }, head.remote);
+            return self.notified(TrafficFlow { from: packet.target, to: packet.source }, head.remote);
         }
         self.deliver(head, done);
     }

@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::fabric::{Fabric, Pace, Part};
 use crate::lp::Lp;
 use crate::matching::key;
-use crate::meeting::{Key as MeetingKey, Outcome};
+use crate::meeting::{Agreed, Key as MeetingKey};
 use crate::packet::{Head, Kind, Message};
 use crate::slab::{NONE, Slab};
 use crate::table::Table;
@@ -43,7 +43,7 @@ pub(crate) struct Rank {
     copying: u64,
     pub(crate) blocked: Blocked,
     /// Meetings that are over and not yet asked for.
-    pub(crate) outcomes: Vec<(MeetingKey, u64, Outcome)>,
+    pub(crate) outcomes: Vec<(MeetingKey, u64, Agreed)>,
 }
 
 /// What an operation is, for those who wait and for messages about them.

@@ -11,7 +11,7 @@
 //!
 //! Not modelled: a crossbar's own limits. With virtual output queues an input may feed several outputs at once.
 
-use crate::control::{Flow, Seen, Spot};
+use crate::control::{Seen, Spot, TrafficFlow};
 use crate::event::Event;
 use crate::fabric::{CONTROL_CLASS, ENDPOINT};
 use crate::faults::Survivors;
@@ -364,5 +364,5 @@ impl Lp<'_> {
 
 /// A packet as congestion control sees it.
 pub(crate) fn seen(packet: &Packet) -> Seen {
-    Seen { flow: Flow { from: packet.source, to: packet.target }, bytes: packet.wire, marked: packet.marked }
+    Seen { flow: TrafficFlow { from: packet.source, to: packet.target }, bytes: packet.wire, marked: packet.marked }
 }

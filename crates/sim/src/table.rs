@@ -9,16 +9,16 @@ use crate::slab::NONE;
 pub(crate) type Key = (u64, u64);
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Slot {
     key: Key,
     value: u32,
 }
 
-const EMPTY: Place = Place { key: (0, 0), value: NONE };
+const EMPTY: Slot = Slot { key: (0, 0), value: NONE };
 
 /// The table. A value is never [`NONE`].
 pub(crate) struct Table {
-    places: Vec<Place>,
+    places: Vec<Slot>,
     len: usize,
 }
 
@@ -62,7 +62,7 @@ impl Table {
         }
         let i = self.find(key);
         self.len += usize::from(self.places[i].value == NONE);
-        self.places[i] = Place { key, value };
+        self.places[i] = Slot { key, value };
     }
 
     fn grow(&mut self) {

@@ -6,7 +6,7 @@ use comm::Comm;
 use common::{recv, run, send};
 use spec::{Rng, permutation};
 use std::sync::Mutex;
-use tailback_sim::{BUILTIN, Config, Description, Machine, builtin, describe, draw};
+use tailback_sim::{BUILTIN, Config, Description, Simulator, builtin, describe, draw};
 
 fn of(name: &str) -> Description {
     describe(&Config::from_toml(builtin(name).expect(name)).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -40,7 +40,7 @@ fn ring_latency_us(name: &str) -> f64 {
         }
         *sum.lock().unwrap() += comm.now().us() / (2 * STEPS) as f64;
     };
-    run(&Machine::new(config).unwrap(), body);
+    run(&Simulator::new(config).unwrap(), body);
     sum.into_inner().unwrap() / n as f64
 }
 

@@ -40,7 +40,7 @@ fn all_conform() {
 }
 
 /// The time of a lone message, seen from the receiver.
-fn measured(machine: &tailback_sim::Machine, from: usize, to: usize, bytes: usize) -> Time {
+fn measured(machine: &tailback_sim::Simulator, from: usize, to: usize, bytes: usize) -> Time {
     let time = Mutex::new(Time::ZERO);
     run(machine, |comm| {
         if comm.rank() == from {

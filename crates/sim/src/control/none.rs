@@ -1,12 +1,14 @@
 //! No congestion control: credits alone hold traffic back, hop by hop.
 
-use super::{Entry, Maker};
+use super::{ControlEntry, Maker};
 use crate::Config;
 use spec::{Card, Params};
 
 /// See the module.
-pub const OFF: Entry =
-    Entry { card: Card { name: "none", about: "credits alone hold traffic back", source: "", params: &[] }, build };
+pub const OFF: ControlEntry = ControlEntry {
+    card: Card { name: "none", about: "credits alone hold traffic back", source: "", params: &[] },
+    build,
+};
 
 fn build(_: &Params, _: &Config) -> Result<Maker, String> {
     Ok(Box::new(|| None))

@@ -1,6 +1,6 @@
 //! Routing: which of the ways a packet takes at a switch, and in which virtual channel.
 //!
-//! To add one: write `routing/x.rs` with a `pub const X: Entry` and a type that implements [`Routing`], and add one line to
+//! To add one: write `routing/x.rs` with a `pub const X: RoutingEntry` and a type that implements [`Routing`], and add one line to
 //! [`ROUTINGS`]. The decision is taken once per packet and switch, when the packet's head is ready there (with FIFO input
 //! queues: when it becomes the head of its queue), and sees the state of this switch's outputs only ([`Load`]), as hardware
 //! does. A detour is a middle switch written into [`Trip::middle`]; the packet goes there first and then on, and the
@@ -121,7 +121,7 @@ pub trait Routing: Send + Sync {
 }
 
 /// A line of the table.
-pub struct Entry {
+pub struct RoutingEntry {
     /// Name, one line, source, parameters.
     pub card: Card,
     /// Builds it, or says which parameter is impossible.
@@ -129,4 +129,5 @@ pub struct Entry {
 }
 
 /// All routings, in the order of `list`.
-pub const ROUTINGS: &[Entry] = &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];
+pub const ROUTINGS: &[RoutingEntry] =
+    &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];

@@ -2,12 +2,12 @@
 
 use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
-use super::{Cable, Entry, Topology};
+use super::{Cable, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module. The counts are those of the cabling files of real systems: 15 green, 15 black and 10 blue ports.
-pub const ARIES: Entry = Entry {
+pub const ARIES: TopologyEntry = TopologyEntry {
     card: Card {
         name: "aries",
         about: "dragonfly whose groups are chassis x slots: green cables in rows, black in columns, blue between groups",

@@ -1,11 +1,11 @@
 //! Switches in a line, endpoints spread evenly over them: the "parking lot" in which per-hop fairness is unfair end to end.
 
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const CHAIN: Entry = Entry {
+pub const CHAIN: TopologyEntry = TopologyEntry {
     card: Card {
         name: "chain",
         about: "switches in a line, for tests of fairness and of parallel simulation",

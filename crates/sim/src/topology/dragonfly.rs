@@ -1,12 +1,12 @@
 //! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
 
 use super::groups::{Groups, Measures};
-use super::{Cable, Entry, Topology};
+use super::{Cable, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const DRAGONFLY: Entry = Entry {
+pub const DRAGONFLY: TopologyEntry = TopologyEntry {
     card: Card {
         name: "dragonfly",
         about: "groups of fully connected switches, every two groups joined by cables",

@@ -11,12 +11,12 @@
 //! every destination has its own tree and shift permutations meet no conflict. Up and then down has no cycle: one virtual
 //! channel is enough, and a detour would be one more way up, so there are none.
 
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const FAT_TREE: Entry = Entry {
+pub const FAT_TREE: TopologyEntry = TopologyEntry {
     card: Card {
         name: "fat-tree",
         about: "two or three levels of switches, every leaf connected to all switches above it",
@@ -81,13 +81,13 @@ struct FatTree {
     edge: Cable,
     core: Cable,
     /// Each switch's level, pod, and number there.
-    places: Vec<Place>,
+    places: Vec<TreePosition>,
     /// Each endpoint's digits: which way up at the leaf, which at level 1.
     digits: Vec<(u16, u16)>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct TreePosition {
     level: u8,
     pod: u16,
     index: u16,
@@ -182,14 +182,14 @@ impl FatTree {
     fn number(&mut self, endpoints: usize) {
         for leaf in 0..self.leaves {
             let (pod, index) = ((leaf / self.pod) as u16, (leaf % self.pod) as u16);
-            self.places.push(Place { level: 0, pod, index, up: self.down as Port });
+            self.places.push(TreePosition { level: 0, pod, index, up: self.down as Port });
         }
         for pod in 0..self.pods {
             let up = (self.leaves_of(pod) * self.parallel) as Port;
-            self.places.extend((0..self.aggs).map(|j| Place { level: 1, pod: pod as u16, index: j as u16, up }));
+            self.places.extend((0..self.aggs).map(|j| TreePosition { level: 1, pod: pod as u16, index: j as u16, up }));
         }
         let cores = self.aggs * self.agg_up;
-        self.places.extend((0..cores).map(|c| Place { level: 2, pod: 0, index: c as u16, up: 0 }));
+        self.places.extend((0..cores).map(|c| TreePosition { level: 2, pod: 0, index: c as u16, up: 0 }));
         let ways = self.aggs * self.parallel;
         let digit = |e: usize| ((e % ways) as u16, if self.agg_up == 0 { 0 } else { (e / ways % self.agg_up) as u16 });
         self.digits = (0..endpoints.max(self.leaves * self.down)).map(digit).collect();
@@ -200,7 +200,7 @@ impl FatTree {
     }
 
     /// The part in which a switch is simulated: neighbouring leaves together, the top spread over all.
-    fn part(&self, place: Place) -> u32 {
+    fn part(&self, place: TreePosition) -> u32 {
         let units = if self.agg_up == 0 { self.leaves } else { self.pods };
         let parts = units.min(PARTS);
         let unit = match (place.level, self.agg_up) {

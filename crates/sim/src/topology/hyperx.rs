@@ -4,12 +4,12 @@
 //! several shortest ways; the virtual channel is the number of cables crossed, which only grows.
 
 use super::grid::Grid;
-use super::{Cable, Entry, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
 /// See the module.
-pub const HYPERX: Entry = Entry {
+pub const HYPERX: TopologyEntry = TopologyEntry {
     card: Card {
         name: "hyperx",
         about: "a grid of switches, each cabled to all others of its row in every dimension",

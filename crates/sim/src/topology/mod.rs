@@ -1,6 +1,6 @@
 //! Topologies: which switches there are, how they are cabled, and which ways lead nearer to a destination.
 //!
-//! To add one: write `topology/x.rs` with a `pub const X: Entry` (card, `build`) and a type that implements [`Topology`], and
+//! To add one: write `topology/x.rs` with a `pub const X: TopologyEntry` (card, `build`) and a type that implements [`Topology`], and
 //! add one line to [`TOPOLOGIES`]. `build` refuses impossible parameters by name. The tests iterate the table: every entry
 //! is wired, every pair of switches is walked by `ways` (each step must bring `hops` down by one), and the virtual channels
 //! are checked for cycles.
@@ -119,7 +119,7 @@ pub trait Topology: Send + Sync {
 pub type Build = fn(&Params, &Config) -> Result<Box<dyn Topology>, String>;
 
 /// A line of the table: what it is called and how it is made.
-pub struct Entry {
+pub struct TopologyEntry {
     /// Name, one line, source, parameters.
     pub card: Card,
     /// How it is made.
@@ -127,7 +127,7 @@ pub struct Entry {
 }
 
 /// All topologies, in the order of `list`.
-pub const TOPOLOGIES: &[Entry] = &[
+pub const TOPOLOGIES: &[TopologyEntry] = &[
     single::SINGLE,
     chain::CHAIN,
     fat_tree::FAT_TREE,

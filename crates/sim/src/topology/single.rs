@@ -1,11 +1,11 @@
 //! One switch with every endpoint on it: the network with nothing but endpoint contention.
 
-use super::{Entry, Switch, Target, Topology, Ways, Wiring};
+use super::{Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Params};
 
 /// See the module.
-pub const SINGLE: Entry = Entry {
+pub const SINGLE: TopologyEntry = TopologyEntry {
     card: Card { name: "single-switch", about: "all endpoints on one switch", source: "", params: &[] },
     build,
 };

@@ -5,12 +5,12 @@
 //! that neither channel closes the ring; a detour's second half uses the next pair.
 
 use super::grid::Grid;
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
 /// See the module.
-pub const TORUS: Entry = Entry {
+pub const TORUS: TopologyEntry = TopologyEntry {
     card: Card {
         name: "torus",
         about: "a grid of switches, each cabled to its neighbours",
