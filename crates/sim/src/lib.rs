@@ -15,42 +15,23 @@
 //!
 //! Not modelled: bit errors of links, the internal structure of switches, the memory system of nodes.
 
-mod barrier;
-mod comm;
-pub mod config;
+mod base;
 pub mod control;
-mod counters;
-mod describe;
-mod draw;
-mod event;
-mod fabric;
-mod faults;
-mod film;
-mod loss;
-mod lp;
-mod machine;
-mod matching;
-mod meeting;
-mod nic;
-mod order;
-mod output;
-mod packet;
-mod protocol;
+pub mod file;
+mod host;
+mod link;
+mod net;
 pub mod routing;
-mod slab;
-mod switch;
-mod table;
+mod run;
 pub mod topology;
+mod view;
 
-pub use config::{Config, ConfigError};
-pub use counters::{PortCounters, Stats};
-pub use describe::{Cables, Description, describe};
-pub use draw::draw;
-pub use event::QueueKind;
-pub use faults::{Fault, FaultSite};
-pub use film::{Bundle, Film, FilmBox, Slice};
-pub use machine::Simulator;
-pub use output::{Counters, Load};
+pub use base::QueueKind;
+pub use file::{Config, ConfigError, Fault, FaultSite};
+pub use link::{Counters, Load};
+pub use net::{PortCounters, Stats};
+pub use run::Simulator;
+pub use view::{Bundle, Cables, Description, Film, FilmBox, Slice, describe, draw};
 
 /// The machines that come with the program: name and machine file.
 pub const BUILTIN: &[(&str, &str)] = &[

@@ -9,8 +9,7 @@
 
 use super::{Asks, Control, ControlEntry, Maker, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Time};
 use std::sync::Arc;
 

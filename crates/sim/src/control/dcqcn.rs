@@ -19,8 +19,7 @@
 
 use super::{Asks, By, Control, ControlEntry, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ mod random;
 mod ugal;
 mod valiant;
 
-use crate::output::Load;
+use crate::link::Load;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways};
 use spec::{Card, Params, Rng};
 

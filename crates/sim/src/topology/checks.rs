@@ -2,7 +2,7 @@
 //! channels are free of cycles, with detours and without.
 
 use super::*;
-use crate::fabric::Fabric;
+use crate::net::Fabric;
 use std::collections::BTreeSet;
 
 /// Shapes beyond the defaults: small, uneven, and with every feature.

@@ -281,7 +281,7 @@ impl Topology for FatTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Fabric;
+    use crate::net::Fabric;
 
     fn config(text: &str) -> Config {
         Config::from_toml(text).unwrap()

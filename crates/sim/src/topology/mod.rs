@@ -20,14 +20,8 @@ mod single;
 mod torus;
 
 use crate::Config;
+pub use crate::base::{Endpoint, Port, Switch};
 use spec::{Card, Params, Rate, Rng, Time};
-
-/// A switch's number.
-pub type Switch = u32;
-/// The number of a NIC's attachment to the network: node x NICs per node + NIC.
-pub type Endpoint = u32;
-/// A port's number on its switch: attachments and cables in the order in which `wire` makes them.
-pub type Port = u16;
 
 /// Where a packet is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -182,7 +182,7 @@ impl Topology for Torus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Fabric;
+    use crate::net::Fabric;
 
     #[test]
     fn impossible_shapes_are_named() {

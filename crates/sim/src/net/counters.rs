@@ -1,8 +1,7 @@
 //! What the machine counts: per run, per node and per port.
 
-use crate::fabric::ENDPOINT;
-use crate::lp::{Lp, Totals};
-use crate::output::Counters;
+use super::Net;
+use crate::link::{Counters, ENDPOINT, Link};
 
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +45,20 @@ impl Stats {
     }
 }
 
+/// Totals of a part; summed over parts they are the run's statistics.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Totals {
+    pub(crate) events: u64,
+    pub(super) hops: u64,
+    pub(super) messages: u64,
+    pub(super) injected: u64,
+    pub(super) delivered: u64,
+    /// Packets sent again.
+    pub(super) resent: u64,
+    /// The hash of all deliveries so far.
+    pub(crate) log: u64,
+}
+
 /// One port's counters after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortCounters {
@@ -57,7 +70,7 @@ pub struct PortCounters {
     pub counters: Counters,
 }
 
-impl Lp<'_> {
+impl Net<'_> {
     /// The counters of a node's NICs; the node is of this part.
     pub(crate) fn node_counters(&self, node: u32) -> Vec<(String, u64)> {
         let nics = self.fabric.config.nic.per_node as u32;
@@ -85,18 +98,13 @@ impl Lp<'_> {
         (0..self.outs.list.len() as u32).filter_map(used).collect()
     }
 
-    /// Whether every buffer is empty and every credit is home or on its way, as it must be when nothing is left to happen.
-    pub(crate) fn at_rest(&self) -> bool {
-        self.outs.at_rest()
-    }
-
     /// The most that ever waited for an output.
     pub(crate) fn peak_queue(&self) -> u64 {
         (0..self.outs.list.len() as u32).map(|o| self.outs.counters(o).peak_queue).max().unwrap_or(0)
     }
 }
 
-fn port_name(link: &crate::fabric::Link) -> String {
+fn port_name(link: &Link) -> String {
     match link.from {
         e if e & ENDPOINT != 0 => format!("endpoint {}", e & !ENDPOINT),
         s => format!("switch {s} port {}", link.from_port),

@@ -7,7 +7,7 @@
 //!
 //! An event is sixteen bytes: its time, its place in the order of all pushes, and what happens to which object.
 
-use crate::slab::NONE;
+use crate::base::NONE;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 

@@ -7,11 +7,9 @@
 //! Waiting packets stand in one queue per input, output and virtual channel; the queues of one output and channel form a
 //! ring that is served in turn.
 
-use crate::config::Queueing;
-use crate::fabric::{ENDPOINT, Fabric, Link, Pace, Part};
-use crate::packet::Packet;
-use crate::slab::NONE;
-use crate::topology::Port;
+use super::{ENDPOINT, Link, Pace, Packet};
+use crate::base::{NONE, Port};
+use crate::file::{Full, Queueing, SwitchConfig};
 
 /// The state of one output: of a switch, or of a NIC.
 #[repr(align(64))]
@@ -107,6 +105,9 @@ pub(crate) struct Outs {
     pub(crate) first: u32,
     pub(crate) vcs: usize,
     pub(crate) list: Vec<Out>,
+    /// The most bytes that may wait for an output: no limit where packets wait for credits instead of being dropped.
+    pub(crate) limit: u64,
+    nics: u32,
     /// Free bytes in the buffer at the other side, by output and channel.
     credits: Vec<u32>,
     /// The last of the ring of input queues that wait, by output and channel.
@@ -121,14 +122,14 @@ pub(crate) struct Outs {
 }
 
 impl Outs {
-    pub(crate) fn new(fabric: &Fabric, part: &Part) -> Outs {
-        let first = part.first_link as usize;
-        let links = &fabric.links[first..first + part.links as usize];
-        let vcs = fabric.vcs;
-        let fifos = if fabric.config.switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
+    /// The outputs of a part's links, of which the first has the number `first`.
+    pub(crate) fn new(first: u32, links: &[Link], vcs: usize, switch: &SwitchConfig) -> Outs {
+        let fifos = if switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
         let mut outs = Outs {
-            first: part.first_link,
+            first,
             vcs,
+            limit: if switch.full == Full::Drop { u64::from(switch.buffer) } else { u64::MAX },
+            nics: 0,
             list: Vec::with_capacity(links.len()),
             credits: Vec::with_capacity(links.len() * vcs),
             rings: vec![NONE; links.len() * vcs],
@@ -140,15 +141,18 @@ impl Outs {
             fifos: vec![Fifo { head: NONE, tail: NONE, active: false }; fifos],
         };
         for link in links {
-            let out = outs.make(fabric, link);
+            let out = outs.make(switch, link);
             outs.list.push(out);
         }
         outs
     }
 
-    fn make(&mut self, fabric: &Fabric, link: &Link) -> Out {
+    fn make(&mut self, switch: &SwitchConfig, link: &Link) -> Out {
         let is_nic = link.from & ENDPOINT != 0;
-        let buffer = fabric.config.switch.credits(link.kind);
+        let buffer = switch.credits(link.kind);
+        // The endpoints of a part are numbered in the order of their links.
+        let nic = self.nics;
+        self.nics += u32::from(is_nic);
         self.credits.extend(std::iter::repeat_n(buffer, self.vcs));
         let kind = OutKind { latency: link.latency, credit_latency: link.credit_latency, pace: link.pace, buffer };
         Out {
@@ -161,7 +165,7 @@ impl Outs {
             queued: 0,
             first_return: NONE,
             last_return: NONE,
-            block: if is_nic { fabric.endpoints[(link.from & !ENDPOINT) as usize].local } else { NONE },
+            block: if is_nic { nic } else { NONE },
             lp_to: link.lp_to,
             to_port: link.to_port,
             waiting: 0,

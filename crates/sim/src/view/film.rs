@@ -7,10 +7,10 @@
 //! Nobody knows how long a run will take. Slices begin short; when there are too many, neighbours of a phase become one and slices of
 //! twice the length follow. Phases are not joined unless they alone are too many.
 
-use crate::draw::{self, Picture};
-use crate::fabric::{ENDPOINT, Fabric};
-use crate::output::Outs;
-use crate::slab::NONE;
+use super::draw::{self, Picture};
+use crate::base::NONE;
+use crate::link::{ENDPOINT, Outs};
+use crate::net::Fabric;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Slices that a film has at most.

@@ -3,9 +3,8 @@
 //! Every receive names its source and tag, so a message and a receive meet by an exact key, and under one key either receives
 //! wait for messages or messages for receives, first come, first served. One table per part serves all its ranks.
 
-use crate::packet::Head;
-use crate::slab::{NONE, Slab};
-use crate::table::{Key, Table};
+use crate::base::{Key, NONE, Slab, Table};
+use crate::link::Head;
 
 /// Who waits under a key: a list through `nodes`.
 struct List {

@@ -4,17 +4,14 @@
 //! part can affect another. Each thread makes and keeps its parts and the fibers of their ranks; between windows mail is
 //! handed over and taken in by the order of the sending parts. Which thread has which part never matters for the result.
 
-use crate::barrier::Barrier;
-use crate::comm::{Seat, SimComm};
-use crate::config::{Config, ConfigError};
-use crate::counters::{PortCounters, Stats};
-use crate::event::Event;
-use crate::fabric::Fabric;
-use crate::film::{Cut, Film, Reel, Scene};
-use crate::lp::{Lp, Mail, Stop};
-use crate::meeting::{Meetings, Members};
-use crate::protocol::{Blocked, Doing};
-use crate::slab::NONE;
+use super::barrier::Barrier;
+use super::comm::{Seat, SimComm};
+use super::part::{Part, Stop};
+use crate::base::{Event, NONE};
+use crate::file::{Config, ConfigError};
+use crate::host::{Blocked, Meetings, Members};
+use crate::net::{Fabric, Mail, PortCounters, Stats, Totals};
+use crate::view::{Cut, Film, Reel, Scene};
 use comm::{Comm, MachineError};
 use fiber::{Fibers, State};
 use spec::Time;
@@ -68,7 +65,7 @@ struct Shared<'a> {
 struct End {
     part: u16,
     now: u64,
-    totals: crate::lp::Totals,
+    totals: Totals,
     peak: u64,
     ports: Vec<PortCounters>,
     failure: Option<(u64, String)>,
@@ -221,7 +218,7 @@ impl comm::Machine for Simulator {
 /// A part on its thread: its state, and its ranks' fibers. A fiber is made when its rank first runs, so that ranks which have
 /// nothing to do take turns on one stack.
 struct Post<'c, 'f> {
-    cell: &'c RefCell<Lp<'f>>,
+    cell: &'c RefCell<Part<'f>>,
     fibers: RefCell<Vec<u32>>,
     reel: RefCell<Reel>,
 }
@@ -241,14 +238,14 @@ impl<'a> Shared<'a> {
         let parts = self.fabric.parts.len();
         // Contiguous parts: neighbours exchange most.
         let (low, high) = (parts * thread / self.threads, parts * (thread + 1) / self.threads);
-        let cells: Vec<RefCell<Lp<'a>>> = (low..high).map(|p| RefCell::new(Lp::new(p as u16, self.fabric))).collect();
-        let ranks: usize = cells.iter().map(|c| c.borrow().hosts.ranks.len()).sum();
+        let cells: Vec<_> = (low..high).map(|p| RefCell::new(Part::new(p as u16, self.fabric))).collect();
+        let ranks: usize = cells.iter().map(|c| c.borrow().host.ranks.len()).sum();
         let result = fiber::scope(ranks, config.stack, |fibers| {
             let mut posts = Vec::new();
             for cell in &cells {
-                let mut lp = cell.borrow_mut();
-                let ranks = lp.hosts.ranks.len() as u32;
-                (0..ranks).for_each(|local| lp.queue.push(0, Event::Resume(local)));
+                let mut part = cell.borrow_mut();
+                let ranks = part.host.ranks.len() as u32;
+                (0..ranks).for_each(|local| part.net.clock.push(0, Event::Resume(local)));
                 posts.push(Post { cell, fibers: RefCell::new(vec![NONE; ranks as usize]), reel: RefCell::default() });
             }
             let outcome = self.windows(thread, &posts, fibers);
@@ -272,11 +269,11 @@ impl<'a> Shared<'a> {
             return known as usize;
         }
         let cell = post.cell;
-        let world = self.world_rank(&cell.borrow(), local);
+        let world = cell.borrow().world_rank(local);
         let fiber = fibers.spawn(move |suspender| {
-            let seat = Seat { lp: cell, suspender, meetings: &self.meetings, world, local };
+            let seat = Seat { part: cell, suspender, meetings: &self.meetings, world, local };
             (self.body)(&SimComm::new(seat, Arc::clone(&self.world), world));
-            cell.borrow_mut().hosts.ranks[local as usize].blocked = Blocked::Done;
+            cell.borrow_mut().host.ranks[local as usize].blocked = Blocked::Done;
         });
         post.fibers.borrow_mut()[local as usize] = fiber as u32;
         fiber
@@ -287,7 +284,7 @@ impl<'a> Shared<'a> {
         let broken = |_| "another thread of the simulator panicked".to_string();
         let (mut failed, mut cuts) = (false, 0);
         loop {
-            let mine = posts.iter().filter_map(|p| p.cell.borrow_mut().queue.peek()).min().unwrap_or(u64::MAX);
+            let mine = posts.iter().filter_map(|p| p.cell.borrow_mut().net.clock.peek()).min().unwrap_or(u64::MAX);
             self.next[thread].store(mine, Ordering::Release);
             self.barrier.wait().map_err(broken)?;
             let next = self.next.iter().map(|n| n.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
@@ -299,10 +296,10 @@ impl<'a> Shared<'a> {
             let limit = next.saturating_add(self.fabric.lookahead).min(if self.alone() { due } else { u64::MAX });
             for post in posts {
                 self.run_part(post, limit, fibers);
-                let mut lp = post.cell.borrow_mut();
-                self.hand_over(&mut lp);
-                self.note_cuts(&mut lp);
-                if lp.failure.is_some() {
+                let mut part = post.cell.borrow_mut();
+                self.hand_over(&mut part);
+                self.note_cuts(&mut part);
+                if part.net.clock.failure.is_some() {
                     self.failed.store(true, Ordering::Release);
                 }
             }
@@ -313,12 +310,12 @@ impl<'a> Shared<'a> {
                 cuts = self.cut(posts, cuts);
             }
             for post in posts {
-                let mut lp = post.cell.borrow_mut();
-                let mut mail = lock(&self.mail[usize::from(lp.id)]);
+                let Part { host, net, .. } = &mut *post.cell.borrow_mut();
+                let mut mail = lock(&self.mail[usize::from(net.id)]);
                 mail.sort_unstable_by_key(|m| m.0);
-                mail.drain(..).for_each(|(_, m)| lp.receive(m));
+                mail.drain(..).for_each(|(_, m)| net.receive(m));
                 drop(mail);
-                self.meetings.hand_out(&mut lp);
+                self.meetings.hand_out(host, net);
             }
         }
     }
@@ -331,16 +328,16 @@ impl<'a> Shared<'a> {
     fn film(&self, posts: &[Post<'_, 'a>], next: u64) -> u64 {
         let due = || posts[0].reel.borrow().due();
         while next != u64::MAX && next >= due() {
-            posts.iter().for_each(|p| p.reel.borrow_mut().tick(&p.cell.borrow().outs));
+            posts.iter().for_each(|p| p.reel.borrow_mut().tick(&p.cell.borrow().net.outs));
         }
         due()
     }
 
     /// Puts a part's marks where all parts find them after the window.
-    fn note_cuts(&self, lp: &mut Lp<'_>) {
-        if !lp.cuts.is_empty() {
-            self.cut_count.fetch_add(lp.cuts.len(), Ordering::AcqRel);
-            lock(&self.cuts).append(&mut lp.cuts);
+    fn note_cuts(&self, part: &mut Part<'_>) {
+        if !part.cuts.is_empty() {
+            self.cut_count.fetch_add(part.cuts.len(), Ordering::AcqRel);
+            lock(&self.cuts).append(&mut part.cuts);
         }
     }
 
@@ -349,18 +346,16 @@ impl<'a> Shared<'a> {
         let cuts = lock(&self.cuts);
         for (at, phase) in &cuts[known..] {
             for post in posts {
-                post.reel.borrow_mut().cut(&self.scene, &post.cell.borrow().outs, *at, phase.is_some());
+                post.reel.borrow_mut().cut(&self.scene, &post.cell.borrow().net.outs, *at, phase.is_some());
             }
         }
         cuts.len()
     }
 
     /// Puts a part's mail where its receivers find it after the window.
-    fn hand_over(&self, lp: &mut Lp<'_>) {
-        while let Some(to) = lp.addressed.pop() {
-            let empty = lp.spare.pop().unwrap_or_default();
-            let mail = std::mem::replace(&mut lp.outbox[usize::from(to)], empty);
-            lock(&self.mail[usize::from(to)]).push((lp.id, mail));
+    fn hand_over(&self, part: &mut Part<'_>) {
+        while let Some((to, mail)) = part.net.mail.take() {
+            lock(&self.mail[usize::from(to)]).push((part.net.id, mail));
         }
     }
 
@@ -372,26 +367,22 @@ impl<'a> Shared<'a> {
             let Stop::Resume(rank) = stop else { return };
             let fiber = self.fiber_of(post, fibers, rank);
             let state = fibers.resume(fiber);
-            let mut lp = post.cell.borrow_mut();
+            let mut part = post.cell.borrow_mut();
+            let world = part.world_rank(rank);
             match state {
                 State::Suspended | State::Done => {}
-                State::Panicked(payload) => {
-                    let reason = format!("rank {}: {}", self.world_rank(&lp, rank), panic_text(&*payload));
-                    lp.fail(reason);
-                }
-                State::Overflowed => {
-                    let reason = overflow(self.world_rank(&lp, rank), self.fabric.config.stack);
-                    lp.fail(reason);
-                }
+                State::Panicked(payload) => part.net.clock.fail(format!("rank {world}: {}", panic_text(&*payload))),
+                State::Overflowed => part.net.clock.fail(overflow(world, self.fabric.config.stack)),
             }
-            if lp.failure.is_some() {
+            if part.net.clock.failure.is_some() {
                 return;
             }
             // With one part nobody else can be late: outcomes need not wait for the end of a window.
-            if lp.met.take().is_some() && alone {
-                self.meetings.hand_out(&mut lp);
+            if part.met.take().is_some() && alone {
+                let Part { host, net, .. } = &mut *part;
+                self.meetings.hand_out(host, net);
             }
-            if alone && !lp.cuts.is_empty() {
+            if alone && !part.cuts.is_empty() {
                 return;
             }
         }
@@ -399,23 +390,13 @@ impl<'a> Shared<'a> {
 
     /// Notes the first of `overflowed`, the fibers that have run into their red zones, that is one of a part's ranks.
     fn note_overflow(&self, post: &Post<'_, 'a>, overflowed: &[usize]) {
-        let mut lp = post.cell.borrow_mut();
+        let mut part = post.cell.borrow_mut();
         let bad = |&fiber: &u32| overflowed.contains(&(fiber as usize));
         if let Some(local) = post.fibers.borrow().iter().position(bad) {
-            let rank = self.world_rank(&lp, local as u32);
-            lp.failure = Some((0, overflow(rank, self.fabric.config.stack)));
+            let rank = part.world_rank(local as u32);
+            part.net.clock.failure = Some((0, overflow(rank, self.fabric.config.stack)));
         }
     }
-
-    fn world_rank(&self, lp: &Lp<'_>, local: u32) -> u32 {
-        world_rank(self.fabric, lp.id, local)
-    }
-}
-
-/// The world rank of a part's rank.
-fn world_rank(fabric: &Fabric, part: u16, local: u32) -> u32 {
-    let per = fabric.config.ranks_per_node as u32;
-    fabric.parts[usize::from(part)].nodes[(local / per) as usize] * per + local % per
 }
 
 fn overflow(rank: u32, stack: usize) -> String {
@@ -429,42 +410,30 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 }
 
 /// What a part leaves when the run is over.
-fn end_of(lp: &mut Lp<'_>, reel: Reel) -> End {
-    let waiting = |(local, rank): (usize, &crate::protocol::Rank)| {
-        let world = world_rank(lp.fabric, lp.id, local as u32);
-        match rank.blocked {
-            Blocked::Done => None,
-            Blocked::Group(g) => Some((world, waits_for(lp, g))),
-            Blocked::Meeting(_) => {
-                Some((world, "a split or a sum that others of its communicator have not joined".into()))
-            }
-            Blocked::No => Some((world, "nothing that can happen".into())),
-        }
-    };
+fn end_of(part: &mut Part<'_>, reel: Reel) -> End {
+    let mut waiting = Vec::new();
+    for (local, rank) in part.host.ranks.iter().enumerate() {
+        let what = match rank.blocked {
+            Blocked::Done => continue,
+            Blocked::Group(g) => part.net.operations.awaited(g),
+            Blocked::Meeting(_) => "a split or a sum that others of its communicator have not joined".into(),
+            Blocked::No => "nothing that can happen".into(),
+        };
+        waiting.push((part.world_rank(local as u32), what));
+    }
+    let net = &mut part.net;
     End {
-        part: lp.id,
-        now: lp.now,
-        totals: lp.totals,
-        peak: lp.peak_queue(),
-        ports: lp.port_counters(),
-        waiting: lp.hosts.ranks.iter().enumerate().filter_map(waiting).collect(),
-        at_rest: lp.at_rest(),
-        happened: lp.health.take().map_or(Vec::new(), |h| h.happened),
-        failure: lp.failure.take(),
+        part: net.id,
+        now: net.clock.now,
+        totals: net.totals,
+        peak: net.peak_queue(),
+        ports: net.port_counters(),
+        waiting,
+        at_rest: net.outs.at_rest(),
+        happened: net.happened(),
+        failure: net.clock.failure.take(),
         reel,
     }
-}
-
-fn waits_for(lp: &Lp<'_>, group: u32) -> String {
-    let open = lp.hosts.open(group);
-    let Some(r) = open.first() else { return "nothing that can happen".into() };
-    let what = match r.doing {
-        Doing::Send => format!("its send of {} bytes to rank {} with tag {}", r.len, r.peer, r.tag),
-        Doing::Receive => format!("a message of {} bytes from rank {} with tag {}", r.len, r.peer, r.tag),
-        Doing::Put => format!("its put of {} bytes to rank {}", r.len, r.peer),
-        Doing::Get => format!("its get of {} bytes from rank {}", r.len, r.peer),
-    };
-    if open.len() > 1 { format!("{what}, and for {} more operations", open.len() - 1) } else { what }
 }
 
 /// The text of a deadlock: who waits for whom.

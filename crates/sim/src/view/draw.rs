@@ -3,10 +3,10 @@
 //! Trees are drawn in rows, endpoints at the bottom; networks in which every switch has endpoints on a circle. What is drawn
 //! as one box in a large network is what is simulated together: a group, a pod, a slice.
 
-use crate::Config;
-use crate::config::ConfigError;
-use crate::fabric::{ENDPOINT, Fabric};
-use crate::slab::NONE;
+use crate::base::NONE;
+use crate::file::{Config, ConfigError};
+use crate::link::{ENDPOINT, Link};
+use crate::net::Fabric;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ fn levels(fabric: &Fabric) -> Vec<u32> {
         }
     }
     // Switches that have places for endpoints which this machine leaves empty are edge switches as well.
-    let free = |l: &&crate::fabric::Link| l.to == NONE && l.from & ENDPOINT == 0;
+    let free = |l: &&Link| l.to == NONE && l.from & ENDPOINT == 0;
     for link in fabric.links.iter().filter(free) {
         if level[link.from as usize] != 0 {
             level[link.from as usize] = 0;

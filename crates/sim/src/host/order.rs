@@ -4,8 +4,8 @@
 //! The numbers are kept for every pair of ranks that ever spoke: about fifty bytes a pair, and none at all with routing that
 //! keeps packets in order.
 
-use crate::packet::Head;
-use crate::table::Table;
+use crate::base::Table;
+use crate::link::Head;
 use std::collections::BTreeMap;
 
 /// A pair of ranks: from, to.

@@ -3,7 +3,7 @@
 //! It cannot be iterated, so the order of its places can never reach a result; that is why it is used here and the standard
 //! hash map is not.
 
-use crate::slab::NONE;
+use crate::base::NONE;
 
 /// A key: two words of the caller's making.
 pub(crate) type Key = (u64, u64);

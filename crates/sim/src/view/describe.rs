@@ -1,10 +1,9 @@
 //! What a machine file means, in numbers that people compare networks by. Nothing is simulated.
 
-use crate::Config;
-use crate::config::ConfigError;
-use crate::fabric::{ENDPOINT, Fabric};
-use crate::slab::NONE;
-use crate::topology::{Endpoint, Switch};
+use crate::base::{Endpoint, NONE, Switch};
+use crate::file::{Config, ConfigError};
+use crate::link::{ENDPOINT, Link};
+use crate::net::Fabric;
 use spec::{Rate, Time, show_bytes};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -148,9 +147,7 @@ fn halves(fabric: &Fabric) -> Vec<Half> {
 }
 
 fn taper(fabric: &Fabric, halves: &[Half], injection: f64) -> Option<f64> {
-    let out = |l: &&crate::fabric::Link| {
-        l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0 && halves[l.from as usize] != Half::Neither
-    };
+    let out = |l: &&Link| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0 && halves[l.from as usize] != Half::Neither;
     let up: f64 = fabric.links.iter().filter(out).map(|l| l.rate).sum();
     (up > 0.0 && halves.contains(&Half::Neither)).then(|| injection / up)
 }

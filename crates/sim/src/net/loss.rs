@@ -7,33 +7,31 @@
 //! Not modelled: fast retransmission by duplicate acknowledgements, growing timeouts, go-back-n. Only what was lost is sent
 //! again.
 
+use super::{CONTROL_CLASS, Net};
+use crate::base::{Event, NONE};
 use crate::control::TrafficFlow;
-use crate::event::Event;
-use crate::fabric::CONTROL_CLASS;
-use crate::lp::Lp;
-use crate::packet::{Head, Message, Packet};
-use crate::slab::NONE;
+use crate::link::{Head, Message, Packet};
 
-impl Lp<'_> {
+impl Net<'_> {
     /// A packet is lost here; its source will know in time.
-    pub(crate) fn lose(&mut self, id: u32) {
+    pub(super) fn lose(&mut self, id: u32) {
         let wait = self.fabric.config.resend.ps();
         let packet = self.give_up(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
         let home = self.fabric.endpoints[packet.source as usize].lp;
         if home == self.id {
-            self.take_back(self.now + wait, packet, head);
+            self.take_back(self.clock.now + wait, packet, head);
         } else {
-            let time = self.now + wait.max(self.fabric.lookahead);
-            self.mail_to(home).returned.push((time, packet, head));
+            let time = self.clock.now + wait.max(self.fabric.lookahead);
+            self.mail.to(home).returned.push((time, packet, head));
         }
     }
 
     /// A packet that was lost elsewhere is to be sent again at a time.
-    pub(crate) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
+    pub(super) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
         packet.head = head.map_or(NONE, |h| self.heads.insert(h));
         let id = self.packets.insert(packet);
-        self.queue.push(time, Event::Resend(id));
+        self.clock.push(time, Event::Resend(id));
     }
 
     /// Sends a lost packet again: a message of one packet with the old number.
@@ -49,7 +47,7 @@ impl Lp<'_> {
         self.totals.injected -= u64::from(payload);
         self.totals.messages -= 1;
         self.totals.resent += 1;
-        let message = self.messages.insert(Message::again(&packet, payload));
+        let message = self.nics.messages.insert(Message::again(&packet, payload));
         self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message, packet.class);
     }
 }

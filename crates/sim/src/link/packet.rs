@@ -1,7 +1,6 @@
 //! Packets and the headers of messages: what moves through the network.
 
-use crate::slab::NONE;
-use crate::topology::Port;
+use crate::base::{NONE, Port};
 
 /// One packet. Kept small: the network's cost is the cost of touching these.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,7 @@ pub(crate) struct Packet {
     pub(crate) next: u32,
     /// The link it came by, whose credits it holds.
     pub(crate) via: u32,
-    /// Where it is: a switch, or an endpoint with [`crate::fabric::ENDPOINT`].
+    /// Where it is: a switch, or an endpoint with [`super::ENDPOINT`].
     pub(crate) at: u32,
     /// The switch of a detour, or [`NONE`].
     pub(crate) middle: u32,

@@ -1,14 +1,4 @@
-//! Faults: cables slowed or cut and switches lost at a virtual time, and how the machine lives with them.
-//!
-//! ```toml
-//! [[fault]]
-//! at = "5ms"
-//! link = "0-8"              # all cables between switches 0 and 8; or one: "switch 0 port 3", "endpoint 12", as in counters
-//! rate = "1GB/s"            # slowed (or mended) to this rate; without it the cable is cut
-//! [[fault]]
-//! at = "7ms"
-//! switch = 9                # lost with all its cables
-//! ```
+//! Faults in a running network: how it lives with cables that are slowed or cut and with switches that are lost.
 //!
 //! What is on a cable when it is cut still arrives. What waits for it chooses another way. A cable that is down, and a switch
 //! from which no shortest way is left, are not offered to the routing any more; where no shortest way is left at the first
@@ -18,131 +8,18 @@
 //!
 //! Every part of the network knows of a fault at once: the time in which a real subnet manager finds out is not modelled.
 
-use crate::Config;
-use crate::config::{ConfigError, texts};
-use crate::fabric::{ENDPOINT, Fabric, Pace};
-use crate::lp::Lp;
-use crate::slab::NONE;
-use crate::table::Table;
-use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways, Wiring};
-use spec::{Card, Kind, Param, Rate, ReadParams, Rng, Time};
-use std::fmt;
+use super::{Fabric, Net};
+use crate::base::{Endpoint, NONE, Port, Switch, Table};
+use crate::file::{ConfigError, Fault, FaultSite, absurd};
+use crate::link::{ENDPOINT, Pace};
+use crate::topology::{Hop, Target, Topology, Ways, Wiring};
+use spec::Rng;
 use std::sync::{Mutex, PoisonError};
-
-/// The card of one `[[fault]]`.
-pub(crate) const FAULT: Card = Card {
-    name: "fault",
-    about: "a cable slowed or cut, or a switch lost, at a time; any number of `[[fault]]`",
-    source: "",
-    params: &[
-        Param { name: "at", about: "when, in virtual time", kind: Kind::Time, default: "0s" },
-        Param {
-            name: "link",
-            about: "`0-8` (switches), `switch 0 port 3` or `endpoint 12`",
-            kind: Kind::Text,
-            default: "",
-        },
-        Param { name: "switch", about: "a switch that is lost", kind: Kind::Text, default: "" },
-        Param { name: "rate", about: "a cable's new rate; cut unless given", kind: Kind::Rate, default: "1B/s" },
-    ],
-};
 
 /// Detours to try before a pair counts as cut off.
 const DETOURS: usize = 256;
 /// Packets that are still lost so many times `protocol.resend` after the last fault will be lost for ever.
 const PATIENCE: u64 = 1000;
-
-/// What is hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultSite {
-    /// A switch with all its cables.
-    Switch(Switch),
-    /// All cables between two switches.
-    Between(Switch, Switch),
-    /// The cable at a switch's port.
-    Port(Switch, Port),
-    /// The cable of an endpoint.
-    Endpoint(Endpoint),
-}
-
-/// Something that breaks, or is mended, in the middle of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fault {
-    /// When.
-    pub at: Time,
-    /// Where.
-    pub site: FaultSite,
-    /// The new rate of a cable; `None` cuts it.
-    pub rate: Option<Rate>,
-}
-
-impl fmt::Display for FaultSite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FaultSite::Switch(s) => write!(f, "switch {s}"),
-            FaultSite::Between(a, b) => write!(f, "link {a}-{b}"),
-            FaultSite::Port(s, p) => write!(f, "link of switch {s} port {p}"),
-            FaultSite::Endpoint(e) => write!(f, "link of endpoint {e}"),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.site, self.rate) {
-            (FaultSite::Switch(_), _) => write!(f, "{} lost at {}", self.site, self.at),
-            (_, None) => write!(f, "{} cut at {}", self.site, self.at),
-            (_, Some(rate)) => write!(f, "{} set to {rate} at {}", self.site, self.at),
-        }
-    }
-}
-
-fn absurd(text: String) -> ConfigError {
-    ConfigError::Absurd(text)
-}
-
-/// Reads the `[[fault]]` entries of a machine file, in the order of time.
-pub(crate) fn read(value: Option<toml::Value>) -> Result<Vec<Fault>, ConfigError> {
-    let list = match value {
-        None => return Ok(Vec::new()),
-        Some(toml::Value::Array(list)) => list,
-        Some(_) => return Err(absurd("`fault` is a list; write `[[fault]]`".into())),
-    };
-    let mut faults = Vec::new();
-    for entry in &list {
-        let toml::Value::Table(table) = entry else {
-            return Err(absurd("`fault` is a list of sections; write `[[fault]]`".into()));
-        };
-        let given = texts(table, "fault")?;
-        let params = FAULT.resolve(&given)?;
-        let site = match (params.word("link"), params.word("switch")) {
-            (link, "") if !link.is_empty() => link_site(link)?,
-            ("", switch) if !switch.is_empty() => FaultSite::Switch(number(switch, "switch")?),
-            _ => return Err(absurd("a fault needs either `link` or `switch`".into())),
-        };
-        let rate = given.contains_key("rate").then(|| params.rate("rate"));
-        if rate.is_some() && matches!(site, FaultSite::Switch(_)) {
-            return Err(absurd(format!("{site}: a switch is lost and has no `rate`; slow its links one by one")));
-        }
-        faults.push(Fault { at: params.time("at"), site, rate });
-    }
-    faults.sort_by_key(|f| f.at);
-    Ok(faults)
-}
-
-fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, ConfigError> {
-    text.trim().parse().map_err(|_| absurd(format!("fault: `{text}` is not the number of a {what}")))
-}
-
-fn link_site(text: &str) -> Result<FaultSite, ConfigError> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    match (words.as_slice(), text.split_once('-')) {
-        (["endpoint", e], _) => Ok(FaultSite::Endpoint(number(e, "endpoint")?)),
-        (["switch", s, "port", p], _) => Ok(FaultSite::Port(number(s, "switch")?, number(p, "port")?)),
-        (_, Some((a, b))) => Ok(FaultSite::Between(number(a, "switch")?, number(b, "switch")?)),
-        _ => Err(absurd(format!("fault: link `{text}`: write `0-8`, `switch 0 port 3` or `endpoint 12`"))),
-    }
-}
 
 /// A fault with the numbers of the fabric.
 pub(crate) struct Resolved {
@@ -324,7 +201,7 @@ impl Topology for Survivors<'_> {
     }
 }
 
-impl Lp<'_> {
+impl Net<'_> {
     /// A fault happens. `idle`: nothing else is left to happen in this part.
     pub(crate) fn strike(&mut self, number: u32, idle: bool) {
         let fabric = self.fabric;
@@ -333,7 +210,7 @@ impl Lp<'_> {
         if !idle {
             health.happened.push(number as usize);
         }
-        health.last = self.now;
+        health.last = self.clock.now;
         health.known = Mutex::new(Table::new());
         if fault.rate.is_none() {
             health.worst = Some(number as usize);
@@ -396,7 +273,7 @@ impl Lp<'_> {
             self.cut_off(source, target);
             return false;
         }
-        if self.now > health.last.saturating_add(PATIENCE * fabric.config.resend.ps()) {
+        if self.clock.now > health.last.saturating_add(PATIENCE * fabric.config.resend.ps()) {
             let (source, target) = (packet.source, packet.target);
             self.cut_off(source, target);
             return false;
@@ -416,38 +293,14 @@ impl Lp<'_> {
         let nics = self.fabric.config.nic.per_node as u32;
         let worst = self.health.as_ref().and_then(|h| h.worst);
         let why = worst.map_or(String::new(), |n| format!("{}: ", self.fabric.faults[n].fault));
-        self.fail(format!("{why}no way is left from node {} to node {}", from / nics, to / nics));
-    }
-}
-
-impl Config {
-    /// What will happen, for the record.
-    pub(crate) fn fault_facts(&self) -> Vec<(String, String)> {
-        self.faults.iter().enumerate().map(|(i, f)| (format!("fault.{i}"), f.to_string())).collect()
+        self.clock.fail(format!("{why}no way is left from node {} to node {}", from / nics, to / nics));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn faults(text: &str) -> Vec<Fault> {
-        Config::from_toml(text).unwrap().faults
-    }
-
-    #[test]
-    fn faults_are_read_in_the_order_of_time() {
-        let text = "[[fault]]\nat = \"5ms\"\nlink = \"0-8\"\nrate = \"1GB/s\"\n[[fault]]\nat = \"1ms\"\nswitch = 9\n\
-                    [[fault]]\nat = \"7ms\"\nlink = \"switch 3 port 2\"\n[[fault]]\nat = \"9ms\"\nlink = \"endpoint 12\"\n";
-        let faults = faults(text);
-        let places: Vec<FaultSite> = faults.iter().map(|f| f.site).collect();
-        assert_eq!(
-            places,
-            [FaultSite::Switch(9), FaultSite::Between(0, 8), FaultSite::Port(3, 2), FaultSite::Endpoint(12)]
-        );
-        assert_eq!(faults[1].rate, Some(Rate::from_bytes_per_s(1e9)));
-        assert_eq!(faults[2].to_string(), "link of switch 3 port 2 cut at 7.00ms");
-    }
+    use crate::Config;
 
     #[test]
     fn both_directions_of_a_cable_are_found() {
@@ -465,15 +318,15 @@ mod tests {
         // Leaves 0 to 3, spines above them; the cable from one spine down to leaf 3 is cut.
         let tree = "nodes = 16\n[topology]\nkind = \"fat-tree\"\nradix = 8\n[[fault]]\nlink = \"3-5\"\n";
         let fabric = Fabric::new(&Config::from_toml(tree).unwrap()).unwrap();
-        let mut lp = Lp::new(0, &fabric);
+        let mut net = Net::new(0, &fabric);
         let to = Target { switch: 3, endpoint: 12 };
-        let ports = |lp: &Lp<'_>| {
+        let ports = |net: &Net<'_>| {
             let mut ways = Ways::default();
-            Survivors { fabric: &fabric, health: lp.health.as_ref().unwrap() }.ways(0, to, &mut ways);
+            Survivors { fabric: &fabric, health: net.health.as_ref().unwrap() }.ways(0, to, &mut ways);
             ways.ports.len()
         };
-        assert_eq!(ports(&lp), 4);
-        lp.strike(0, false);
-        assert_eq!(ports(&lp), 3, "leaf 0 does not go up by that spine for leaf 3");
+        assert_eq!(ports(&net), 4);
+        net.strike(0, false);
+        assert_eq!(ports(&net), 3, "leaf 0 does not go up by that spine for leaf 3");
     }
 }

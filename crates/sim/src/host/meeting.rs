@@ -5,10 +5,9 @@
 //! on the network: a split is not measured, and a reduction of a few numbers per block is negligible beside what the block sends. Nor
 //! are they delayed by its load. The result is the same whichever thread completes a meeting, because words are sorted by rank first.
 
-use crate::event::Event;
-use crate::fabric::Fabric;
-use crate::lp::Lp;
-use crate::protocol::Blocked;
+use super::protocol::{Blocked, Host};
+use crate::base::Event;
+use crate::net::{Fabric, Net};
 use comm::Reduce;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,15 +125,15 @@ impl Meetings {
     }
 
     /// Hands outcomes to the ranks of a part, in an order that does not depend on threads.
-    pub(crate) fn hand_out(&self, lp: &mut Lp<'_>) {
-        let mut over = std::mem::take(&mut *lock(&self.over[usize::from(lp.id)]));
+    pub(crate) fn hand_out(&self, host: &mut Host, net: &mut Net<'_>) {
+        let mut over = std::mem::take(&mut *lock(&self.over[usize::from(net.id)]));
         over.sort_by_key(|r| (r.key, r.rank));
         for Release { key, time, rank, outcome } in over {
-            let state = &mut lp.hosts.ranks[rank as usize];
+            let state = &mut host.ranks[rank as usize];
             state.outcomes.push((key, time, outcome));
             if state.blocked == Blocked::Meeting(key) {
-                let time = time.max(state.clock).max(lp.now);
-                lp.queue.push(time, Event::Resume(rank));
+                let time = time.max(state.clock).max(net.clock.now);
+                net.clock.push(time, Event::Resume(rank));
             }
         }
     }

@@ -3,11 +3,8 @@
 //! TOML with units as text ("12.5GB/s", "250ns", "64KiB"). Every section is a card of parameters; unknown keys are refused
 //! with the near names, values that do not parse with how to write them, and absurd ones by name.
 
-use crate::control::CONTROLS;
-use crate::event::QueueKind;
-use crate::faults::{self, FAULT, Fault};
-use crate::routing::ROUTINGS;
-use crate::topology::TOPOLOGIES;
+use super::faults::{self, FAULT, Fault};
+use crate::base::QueueKind;
 use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near, show_bytes};
 use thiserror::Error;
 
@@ -245,11 +242,11 @@ pub struct Config {
     pub resend: Time,
     /// What breaks during the run, in the order of time.
     pub faults: Vec<Fault>,
-    /// Name in [`TOPOLOGIES`] and its parameters.
+    /// Name in [`crate::topology::TOPOLOGIES`] and its parameters.
     pub topology: (String, Params),
-    /// Name in [`ROUTINGS`] and its parameters.
+    /// Name in [`crate::routing::ROUTINGS`] and its parameters.
     pub routing: (String, Params),
-    /// Name in [`CONTROLS`] and its parameters.
+    /// Name in [`crate::control::CONTROLS`] and its parameters.
     pub control: (String, Params),
 }
 
@@ -480,17 +477,6 @@ pub(crate) fn choose<'t, E>(
         .ok_or_else(|| ConfigError::Unknown(near::unknown(what, &chosen.0, names)))?;
     let params = card(entry).resolve(&chosen.1)?;
     Ok((entry, params))
-}
-
-/// Everything that can be set, section by section, for `list` and the documentation.
-pub fn cards() -> Vec<(&'static str, &'static Card)> {
-    let mut all: Vec<(&str, &Card)> =
-        vec![("", &MACHINE), ("host", &HOST), ("nic", &NIC), ("switch", &SWITCH), ("protocol", &PROTOCOL)];
-    all.push(("fault", &FAULT));
-    all.extend(TOPOLOGIES.iter().map(|e| ("topology", &e.card)));
-    all.extend(ROUTINGS.iter().map(|e| ("routing", &e.card)));
-    all.extend(CONTROLS.iter().map(|e| ("control", &e.card)));
-    all
 }
 
 #[cfg(test)]

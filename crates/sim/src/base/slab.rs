@@ -1,6 +1,6 @@
 //! A slab: values in one vector with a free list, named by `u32`. Nothing is allocated per packet once it has grown.
 
-use crate::event::INDEX_BITS;
+use super::event::INDEX_BITS;
 
 /// No index: the end of a list, or nothing there.
 pub(crate) const NONE: u32 = u32::MAX;

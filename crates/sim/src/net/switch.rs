@@ -11,27 +11,20 @@
 //!
 //! Not modelled: a crossbar's own limits. With virtual output queues an input may feed several outputs at once.
 
+use super::faults::Survivors;
+use super::{CONTROL_CLASS, Net};
+use crate::base::{Event, NONE, Port, Switch};
 use crate::control::{Seen, Spot, TrafficFlow};
-use crate::event::Event;
-use crate::fabric::{CONTROL_CLASS, ENDPOINT};
-use crate::faults::Survivors;
-use crate::lp::Lp;
-use crate::output::Load;
-use crate::packet::Packet;
+use crate::link::{ENDPOINT, Load, Packet};
 use crate::routing::{At, Trip};
-use crate::slab::NONE;
-use crate::topology::{Hop, Port, Switch, Target, Topology};
+use crate::topology::{Hop, Target, Topology};
 
-impl Lp<'_> {
-    /// A packet is at a switch or at an endpoint.
+impl Net<'_> {
+    /// A packet's head is ready at a switch.
     #[inline]
     pub(crate) fn arrive(&mut self, id: u32) {
-        let packet = &self.packets[id];
-        if packet.at & ENDPOINT != 0 {
-            return self.eject(id);
-        }
         if !self.outs.fifos.is_empty() {
-            let input = self.input_of(packet) as usize;
+            let input = self.input_of(&self.packets[id]) as usize;
             let fifo = &mut self.outs.fifos[input];
             if fifo.active {
                 let tail = std::mem::replace(&mut fifo.tail, id);
@@ -69,7 +62,7 @@ impl Lp<'_> {
     }
 
     /// Finds a packet's output; sends it at once if nobody waits there, else queues it.
-    pub(crate) fn request(&mut self, id: u32) {
+    pub(super) fn request(&mut self, id: u32) {
         if self.health.is_some() && !self.way_out(id) {
             return;
         }
@@ -78,17 +71,17 @@ impl Lp<'_> {
         packet.out_vc = vc;
         let switch = &self.fabric.switches[packet.at as usize];
         let (o, ports) = (switch.first_link - self.outs.first + u32::from(port), switch.ports);
-        if let Some(start) = self.outs.may_leave(o, self.now, packet)
-            && (start == self.now || self.control.is_none())
+        if let Some(start) = self.outs.may_leave(o, self.clock.now, packet)
+            && (start == self.clock.now || self.guard.control.is_none())
         {
             return self.transmit(o, id, start);
         }
-        if self.drops && self.outs.queued(o) + u64::from(packet.wire) > u64::from(self.fabric.config.switch.buffer) {
+        if self.outs.queued(o) + u64::from(packet.wire) > self.outs.limit {
             return self.lose(id);
         }
         packet.next = NONE;
         let before = self.outs.enqueue(o, id, packet, ports);
-        if self.control.is_some() {
+        if self.guard.control.is_some() {
             self.note_queued(o, id, port);
         }
         if before != NONE {
@@ -151,7 +144,7 @@ impl Lp<'_> {
                 outs: &mut self.outs,
                 class: packet.class,
                 class_vcs: self.fabric.class_vcs,
-                now: self.now,
+                now: self.clock.now,
             },
             ways: &mut self.ways,
             rng: &mut self.rng,
@@ -175,7 +168,7 @@ impl Lp<'_> {
     /// A wake event. One that is out of date is passed over.
     pub(crate) fn wake(&mut self, o: u32) {
         let out = &mut self.outs.list[o as usize];
-        if out.wake != self.now {
+        if out.wake != self.clock.now {
             return;
         }
         out.wake = u64::MAX;
@@ -187,21 +180,21 @@ impl Lp<'_> {
 
     /// Asks for a wake event, unless there is one as early.
     #[inline]
-    pub(crate) fn wake_at(&mut self, o: u32, time: u64) {
+    pub(super) fn wake_at(&mut self, o: u32, time: u64) {
         let out = &mut self.outs.list[o as usize];
         if time < out.wake {
             out.wake = time;
-            self.queue.push(time, Event::Wake(o));
+            self.clock.push(time, Event::Wake(o));
         }
     }
 
     /// Credits come back to an output at `time`.
     #[inline]
-    pub(crate) fn credit(&mut self, o: u32, vc: u8, bytes: u32, time: u64) {
-        self.outs.give_back(o, vc, bytes, time, self.now);
+    pub(super) fn credit(&mut self, o: u32, vc: u8, bytes: u32, time: u64) {
+        self.outs.give_back(o, vc, bytes, time, self.clock.now);
         let out = &self.outs.list[o as usize];
         if out.waiting != 0 && out.wake > time {
-            let when = time.max(out.busy).max(self.now);
+            let when = time.max(out.busy).max(self.clock.now);
             self.wake_at(o, when);
         }
     }
@@ -213,10 +206,10 @@ impl Lp<'_> {
         if waiting == 0 {
             return;
         }
-        if busy > self.now {
+        if busy > self.clock.now {
             return self.wake_at(o, busy);
         }
-        self.outs.take_returns(o, self.now);
+        self.outs.take_returns(o, self.clock.now);
         // Channels above the last one first, then from the lowest on.
         let above = u32::from(waiting) & (u32::MAX << (last + 1));
         for mut mask in [above, u32::from(waiting) & !above] {
@@ -239,11 +232,11 @@ impl Lp<'_> {
 
     /// A packet that has waited leaves; if more do, the output wakes when it has.
     fn send_waiting(&mut self, o: u32, id: u32) {
-        self.outs.end_stall(o, self.now);
-        if self.control.is_some() {
+        self.outs.end_stall(o, self.clock.now);
+        if self.guard.control.is_some() {
             self.note_forwarded(o, id);
         }
-        self.transmit(o, id, self.now);
+        self.transmit(o, id, self.clock.now);
         let out = &self.outs.list[o as usize];
         if out.waiting != 0 {
             let busy = out.busy;
@@ -263,8 +256,8 @@ impl Lp<'_> {
     }
 
     /// An output that could send but for credits waits for the next that are on their way, or for the first to set out.
-    pub(crate) fn stall(&mut self, o: u32) {
-        self.outs.begin_stall(o, self.now);
+    pub(super) fn stall(&mut self, o: u32) {
+        self.outs.begin_stall(o, self.clock.now);
         if let Some(time) = self.outs.next_return(o) {
             self.wake_at(o, time);
         }
@@ -272,7 +265,7 @@ impl Lp<'_> {
 
     /// Puts a packet on the cable of an output from a time on: its tail leaves when it has come in and been serialised.
     #[inline]
-    pub(crate) fn transmit(&mut self, o: u32, id: u32, start: u64) {
+    pub(super) fn transmit(&mut self, o: u32, id: u32, start: u64) {
         let packet = &mut self.packets[id];
         let (tail, latency) = self.outs.occupy(o, start, packet);
         let out = &self.outs.list[o as usize];
@@ -289,7 +282,7 @@ impl Lp<'_> {
         let time = packet.ready + if to & ENDPOINT == 0 { 0 } else { u64::from(packet.span) };
         self.totals.hops += 1;
         if home == self.id {
-            self.queue.push(time, Event::Arrive(id));
+            self.clock.push(time, Event::Arrive(id));
         } else {
             self.post_packet(home, time, id);
         }
@@ -306,7 +299,7 @@ impl Lp<'_> {
         let packet = self.packets[id];
         self.packets.free(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
-        let mail = self.mail_to(home);
+        let mail = self.mail.to(home);
         mail.heads.extend(head);
         mail.packets.push((time, packet));
     }
@@ -314,25 +307,25 @@ impl Lp<'_> {
     /// The input of a FIFO switch may send its next packet from a time on.
     fn free_input(&mut self, packet: &Packet, time: u64) {
         let input = self.input_of(packet);
-        self.queue.push(time, Event::InputReady(input));
+        self.clock.push(time, Event::InputReady(input));
     }
 
     /// Gives up a packet at a switch: its buffer is free, and the next of its input may go.
-    pub(crate) fn give_up(&mut self, id: u32) -> Packet {
+    pub(super) fn give_up(&mut self, id: u32) -> Packet {
         let packet = self.packets[id];
-        self.release(packet.via, packet.vc, packet.wire, self.now);
+        self.release(packet.via, packet.vc, packet.wire, self.clock.now);
         if !self.outs.fifos.is_empty() {
-            self.free_input(&packet, self.now);
+            self.free_input(&packet, self.clock.now);
         }
         self.packets.free(id);
         packet
     }
 
     /// Takes all packets out of an output's queues, as if they had not been routed yet.
-    pub(crate) fn evict(&mut self, o: u32) -> Vec<u32> {
+    pub(super) fn evict(&mut self, o: u32) -> Vec<u32> {
         let mut evicted = Vec::new();
         let onward = self.outs.list[o as usize].to & ENDPOINT == 0;
-        self.outs.end_stall(o, self.now);
+        self.outs.end_stall(o, self.clock.now);
         for vc in 0..self.outs.vcs {
             while self.outs.list[o as usize].waiting & (1 << vc) != 0 {
                 let id = self.outs.first(o, vc);
@@ -349,7 +342,7 @@ impl Lp<'_> {
 
     /// Frees the buffer behind a link that a packet has occupied until its tail leaves.
     #[inline]
-    pub(crate) fn release(&mut self, via: u32, vc: u8, wire: u32, tail: u64) {
+    pub(super) fn release(&mut self, via: u32, vc: u8, wire: u32, tail: u64) {
         let o = via.wrapping_sub(self.outs.first);
         if (o as usize) < self.outs.list.len() {
             let time = tail + self.outs.kind(o).credit_latency;
@@ -357,12 +350,12 @@ impl Lp<'_> {
         } else {
             let link = &self.fabric.links[via as usize];
             let (home, time) = (link.lp_from, tail + link.credit_latency);
-            self.mail_to(home).credits.push((via, vc, wire, time));
+            self.mail.to(home).credits.push((via, vc, wire, time));
         }
     }
 }
 
 /// A packet as congestion control sees it.
-pub(crate) fn seen(packet: &Packet) -> Seen {
+pub(super) fn seen(packet: &Packet) -> Seen {
     Seen { flow: TrafficFlow { from: packet.source, to: packet.target }, bytes: packet.wire, marked: packet.marked }
 }

@@ -4,10 +4,10 @@
 //! suspends the fiber. Received bytes are carried by the message and copied out by the receiving fiber, so no event ever
 //! holds a reference into a rank's memory.
 
-use crate::event::Event;
-use crate::lp::Lp;
-use crate::meeting::{Agreed, Join, Key, Meetings, Members, Word};
-use crate::protocol::{self, Blocked, Doing, Route};
+use super::part::Part;
+use crate::base::Event;
+use crate::host::{self, Agreed, Blocked, Join, Key, Meetings, Members, Route, WindowName, Word};
+use crate::net::Doing;
 use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Window};
 use fiber::Suspender;
 use spec::{Time, Work};
@@ -16,16 +16,16 @@ use std::sync::Arc;
 
 /// What all communicators of a rank share.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat<'a, 'f> {
-    pub(crate) lp: &'a RefCell<Lp<'f>>,
-    pub(crate) suspender: &'a Suspender<'a>,
-    pub(crate) meetings: &'a Meetings,
-    pub(crate) world: u32,
-    pub(crate) local: u32,
+pub(super) struct Seat<'a, 'f> {
+    pub(super) part: &'a RefCell<Part<'f>>,
+    pub(super) suspender: &'a Suspender<'a>,
+    pub(super) meetings: &'a Meetings,
+    pub(super) world: u32,
+    pub(super) local: u32,
 }
 
 /// A communicator of one rank.
-pub(crate) struct SimComm<'a, 'f> {
+pub(super) struct SimComm<'a, 'f> {
     seat: Seat<'a, 'f>,
     members: Arc<Members>,
     rank: u32,
@@ -35,7 +35,7 @@ pub(crate) struct SimComm<'a, 'f> {
 }
 
 impl<'a, 'f> SimComm<'a, 'f> {
-    pub(crate) fn new(seat: Seat<'a, 'f>, members: Arc<Members>, rank: u32) -> SimComm<'a, 'f> {
+    pub(super) fn new(seat: Seat<'a, 'f>, members: Arc<Members>, rank: u32) -> SimComm<'a, 'f> {
         SimComm { seat, members, rank, meetings: Cell::new(0), windows: Cell::new(0) }
     }
 
@@ -49,32 +49,44 @@ impl<'a, 'f> SimComm<'a, 'f> {
         Route { me, local, peer: self.world_of(peer), context: self.members.context, group }
     }
 
+    fn window_name(&self, number: u32) -> WindowName {
+        WindowName { rank: self.seat.local, context: self.members.context, number }
+    }
+
     /// Starts all operations in order.
     fn start(&self, ops: &[Op<'_>]) -> u32 {
-        let mut lp = self.seat.lp.borrow_mut();
-        let group = lp.hosts.group(self.seat.local);
+        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        let group = host.group(net, self.seat.local);
         for op in ops {
             match op {
                 Op::Send { to, tag, data } => {
-                    let route = self.route(*to, group);
-                    lp.start_send(route, *tag, data.len() as u64, payload(data));
+                    host.start_send(net, self.route(*to, group), *tag, data.len() as u64, payload(data));
                 }
                 Op::Recv { from, tag, into } => {
-                    let route = self.route(*from, group);
-                    lp.start_receive(route, *tag, into.len() as u64);
+                    host.start_receive(net, self.route(*from, group), *tag, into.len() as u64);
                 }
             }
         }
         group
     }
 
-    /// Waits for a group and copies out what was received.
-    fn end(&self, group: u32, ops: &mut [Op<'_>]) {
-        if self.seat.lp.borrow_mut().wait_for(group) {
+    /// Waits for a group and hands out what came with each of its operations.
+    fn wait_for(&self, group: u32, each: impl FnMut(Option<Box<[u8]>>)) {
+        let must_wait = {
+            let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+            host.wait_for(net, group)
+        };
+        if must_wait {
             self.seat.suspender.suspend();
         }
+        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        host.finish(net, group, each);
+    }
+
+    /// Waits for a group and copies out what was received.
+    fn end(&self, group: u32, ops: &mut [Op<'_>]) {
         let mut ops = ops.iter_mut();
-        self.seat.lp.borrow_mut().hosts.finish(group, |payload| {
+        self.wait_for(group, |payload| {
             if let Some(Op::Recv { into: Buffer::Bytes(into), .. }) = ops.next()
                 && let Some(payload) = payload
             {
@@ -84,12 +96,12 @@ impl<'a, 'f> SimComm<'a, 'f> {
     }
 
     fn advance(&self, ps: u64) {
-        self.seat.lp.borrow_mut().hosts.ranks[self.seat.local as usize].clock += ps;
+        self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].clock += ps;
     }
 
     fn price(&self, work: Work) -> u64 {
-        let lp = self.seat.lp.borrow();
-        let host = &lp.fabric.config.host;
+        let part = self.seat.part.borrow();
+        let host = &part.net.fabric.config.host;
         let seconds = work.flops as f64 / host.flops
             + work.bytes as f64 / host.memory_rate.bytes_per_s()
             + work.updates as f64 / host.updates;
@@ -99,11 +111,11 @@ impl<'a, 'f> SimComm<'a, 'f> {
     fn join(&self, word: Word) -> Key {
         let key = Key { context: self.members.context, number: self.meetings.get() };
         self.meetings.set(key.number + 1);
-        let mut lp = self.seat.lp.borrow_mut();
-        let time = lp.hosts.ranks[self.seat.local as usize].clock;
+        let mut part = self.seat.part.borrow_mut();
+        let time = part.host.ranks[self.seat.local as usize].clock;
         let join = Join { key, members: &self.members, rank: self.rank, world: self.seat.world, time, word };
-        if self.seat.meetings.join(lp.fabric, join) {
-            lp.met = Some(key);
+        if self.seat.meetings.join(part.net.fabric, join) {
+            part.met = Some(key);
         }
         key
     }
@@ -119,9 +131,9 @@ impl<'a, 'f> SimComm<'a, 'f> {
     /// Waits for the outcome of a meeting.
     fn outcome(&self, key: Key) -> Agreed {
         let take = || {
-            let mut lp = self.seat.lp.borrow_mut();
-            let now = lp.now;
-            let rank = &mut lp.hosts.ranks[self.seat.local as usize];
+            let mut part = self.seat.part.borrow_mut();
+            let now = part.net.clock.now;
+            let rank = &mut part.host.ranks[self.seat.local as usize];
             let i = rank.outcomes.iter().position(|o| o.0 == key)?;
             let (_, time, outcome) = rank.outcomes.swap_remove(i);
             rank.clock = rank.clock.max(time).max(now);
@@ -131,7 +143,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
         if let Some(outcome) = take() {
             return outcome;
         }
-        self.seat.lp.borrow_mut().hosts.ranks[self.seat.local as usize].blocked = Blocked::Meeting(key);
+        self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].blocked = Blocked::Meeting(key);
         self.seat.suspender.suspend();
         take().expect("a meeting wakes its members with an outcome")
     }
@@ -140,11 +152,11 @@ impl<'a, 'f> SimComm<'a, 'f> {
 impl Seat<'_, '_> {
     /// Brings the event loop to this rank's clock.
     fn catch_up(&self) {
-        let mut lp = self.lp.borrow_mut();
-        let clock = lp.hosts.ranks[self.local as usize].clock;
-        if clock > lp.now {
-            lp.queue.push(clock, Event::Resume(self.local));
-            drop(lp);
+        let mut part = self.part.borrow_mut();
+        let clock = part.host.ranks[self.local as usize].clock;
+        if clock > part.net.clock.now {
+            part.net.clock.push(clock, Event::Resume(self.local));
+            drop(part);
             self.suspender.suspend();
         }
     }
@@ -165,10 +177,10 @@ impl Comm for SimComm<'_, '_> {
         self.members.size
     }
     fn node(&self) -> Node {
-        self.seat.lp.borrow().fabric.node_of(self.seat.world) as Node
+        self.seat.part.borrow().net.fabric.node_of(self.seat.world) as Node
     }
     fn now(&self) -> Time {
-        Time::from_ps(self.seat.lp.borrow().hosts.ranks[self.seat.local as usize].clock)
+        Time::from_ps(self.seat.part.borrow().host.ranks[self.seat.local as usize].clock)
     }
     fn exchange(&self, ops: &mut [Op<'_>]) {
         let group = self.start(ops);
@@ -199,7 +211,7 @@ impl Comm for SimComm<'_, '_> {
     fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
         let number = self.windows.get();
         self.windows.set(number + 1);
-        self.seat.lp.borrow_mut().hosts.open_window(self.seat.local, self.members.context, number, len);
+        self.seat.part.borrow_mut().host.windows.open(self.window_name(number), len);
         self.barrier();
         Ok(Box::new(SimWindow { comm: self, number, len }))
     }
@@ -213,11 +225,11 @@ impl Comm for SimComm<'_, '_> {
     }
     fn counters(&self) -> Vec<(String, u64)> {
         self.seat.catch_up();
-        self.seat.lp.borrow().node_counters(self.node() as u32)
+        self.seat.part.borrow().net.node_counters(self.node() as u32)
     }
     fn mark(&self, phase: Option<&str>) {
         let at = self.now().ps();
-        self.seat.lp.borrow_mut().cuts.push((at, phase.map(String::from)));
+        self.seat.part.borrow_mut().cuts.push((at, phase.map(String::from)));
     }
 }
 
@@ -231,13 +243,13 @@ impl Pending for SimPending<'_, '_> {
     fn test(&mut self) -> bool {
         let seat = &self.comm.seat;
         let Some(group) = self.group else { return true };
-        let cost = seat.lp.borrow().fabric.config.host.test_cost.ps();
+        let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
         self.comm.advance(cost);
         seat.catch_up();
         let done = {
-            let lp = seat.lp.borrow();
-            let group = &lp.hosts.groups[group];
-            group.remaining == 0 && group.clock <= lp.hosts.ranks[seat.local as usize].clock
+            let part = seat.part.borrow();
+            let group = &part.net.operations.groups[group];
+            group.remaining == 0 && group.clock <= part.host.ranks[seat.local as usize].clock
         };
         if done {
             self.group = None;
@@ -287,40 +299,38 @@ impl SimWindow<'_, '_> {
     }
 }
 
-impl Window for SimWindow<'_, '_> {
-    fn transfer(&self, accesses: &mut [Access<'_>]) {
+impl SimWindow<'_, '_> {
+    /// Starts all accesses in order.
+    fn start(&self, accesses: &[Access<'_>]) -> u32 {
         let comm = self.comm;
-        let mut lp = comm.seat.lp.borrow_mut();
-        let group = lp.hosts.group(comm.seat.local);
-        for access in accesses.iter() {
-            match access {
+        let Part { host, net, .. } = &mut *comm.seat.part.borrow_mut();
+        let group = host.group(net, comm.seat.local);
+        for access in accesses {
+            let (peer, doing, at, len, wants, payload) = match access {
                 Access::Put { to, at, data } => {
                     self.check("put", *at, data.len());
-                    let carried = match payload(data) {
-                        Some(bytes) => protocol::Access::Bytes(Some(bytes)),
-                        None => protocol::Access::None,
-                    };
-                    let route = comm.route(*to, group);
-                    lp.start_access(route, Doing::Put, self.number, *at as u64, data.len() as u64, carried);
+                    let payload = payload(data);
+                    (*to, Doing::Put, *at, data.len(), payload.is_some(), payload)
                 }
                 Access::Get { from, at, into } => {
                     self.check("get", *at, into.len());
-                    let wanted = match into {
-                        Buffer::Bytes(_) => protocol::Access::Bytes(None),
-                        Buffer::Len(_) => protocol::Access::None,
-                    };
-                    let route = comm.route(*from, group);
-                    lp.start_access(route, Doing::Get, self.number, *at as u64, into.len() as u64, wanted);
+                    (*from, Doing::Get, *at, into.len(), matches!(into, Buffer::Bytes(_)), None)
                 }
-            }
+            };
+            let (at, len) = (at as u64, len as u64);
+            let access = host::Access { doing, window: self.number, at, len, wants, payload };
+            host.start_access(net, comm.route(peer, group), access);
         }
-        let must_wait = lp.wait_for(group);
-        drop(lp);
-        if must_wait {
-            comm.seat.suspender.suspend();
-        }
+        group
+    }
+}
+
+impl Window for SimWindow<'_, '_> {
+    fn transfer(&self, accesses: &mut [Access<'_>]) {
+        let comm = self.comm;
+        let group = self.start(accesses);
         let mut accesses = accesses.iter_mut();
-        comm.seat.lp.borrow_mut().hosts.finish(group, |payload| {
+        comm.wait_for(group, |payload| {
             if let (Some(Access::Get { into: Buffer::Bytes(into), .. }), Some(payload)) = (accesses.next(), payload) {
                 into.copy_from_slice(&payload);
             }
@@ -330,18 +340,16 @@ impl Window for SimWindow<'_, '_> {
     fn read(&self, at: usize, into: &mut [u8]) {
         self.check("read", at, into.len());
         self.comm.seat.catch_up();
-        let lp = self.comm.seat.lp.borrow();
-        let (local, context) = (self.comm.seat.local, self.comm.members.context);
-        let bytes = lp.hosts.read(local, context, self.number, at, into.len());
+        let part = self.comm.seat.part.borrow();
+        let bytes = part.host.windows.read(self.comm.window_name(self.number), at, into.len());
         into.copy_from_slice(&bytes.expect("checked to be inside"));
     }
 
     fn write(&self, at: usize, bytes: &[u8]) {
         self.check("write", at, bytes.len());
         self.comm.seat.catch_up();
-        let mut lp = self.comm.seat.lp.borrow_mut();
-        let (local, context) = (self.comm.seat.local, self.comm.members.context);
-        let written = lp.hosts.write(local, context, self.number, at, bytes);
+        let mut part = self.comm.seat.part.borrow_mut();
+        let written = part.host.windows.write(self.comm.window_name(self.number), at, bytes);
         debug_assert!(written, "checked to be inside");
     }
 }
@@ -351,8 +359,7 @@ impl Drop for SimWindow<'_, '_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.comm.barrier();
-            let (local, context) = (self.comm.seat.local, self.comm.members.context);
-            self.comm.seat.lp.borrow_mut().hosts.close_window(local, context, self.number);
+            self.comm.seat.part.borrow_mut().host.windows.close(self.comm.window_name(self.number));
         }
     }
 }

@@ -3,13 +3,14 @@
 //! Directed links are numbered so that those which leave one part of the network (an LP, simulated by one thread at a time)
 //! lie together, and those of one switch follow each other by port: an output's state is at `link - first link of the part`.
 
+use super::faults::{self, Resolved};
 use crate::Config;
-use crate::config::{ConfigError, choose};
+use crate::base::{Endpoint, NONE, Port, Switch};
 use crate::control::{CONTROLS, Maker};
-use crate::faults::{self, Resolved};
+use crate::file::{ConfigError, choose};
+use crate::link::{ENDPOINT, Link, Pace};
 use crate::routing::{ROUTINGS, Routing};
-use crate::slab::NONE;
-use crate::topology::{Cable, Endpoint, Port, Switch, TOPOLOGIES, Target, Topology, Ways, Wiring};
+use crate::topology::{Cable, TOPOLOGIES, Target, Topology, Ways, Wiring};
 use spec::Rate;
 
 /// Classes of traffic at most, each with its own virtual channels: data and requests; small control packets; small messages,
@@ -27,44 +28,6 @@ const MAX_VCS: usize = 16;
 const PARTS: usize = 8;
 /// See [`PARTS`].
 const PART_ENDPOINTS: usize = 128;
-/// In [`Link::to`]: the rest is an endpoint, not a switch.
-pub(crate) const ENDPOINT: u32 = 1 << 31;
-
-/// Picoseconds per byte with 20 binary places, so that serialisation is a multiplication and a shift.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace(u64);
-
-impl Pace {
-    pub(crate) fn new(rate: Rate) -> Pace {
-        Pace((1e12 / rate.bytes_per_s() * (1u64 << 20) as f64).round() as u64)
-    }
-    /// How long `bytes` of one packet take, rounded up.
-    #[inline]
-    pub(crate) fn time(self, bytes: u32) -> u64 {
-        (u64::from(bytes) * self.0 + (1 << 20) - 1) >> 20
-    }
-}
-
-/// One direction of a cable.
-#[derive(Clone, Debug)]
-pub(crate) struct Link {
-    /// Switch, or endpoint with [`ENDPOINT`].
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    /// Port number at the receiving switch.
-    pub(crate) to_port: Port,
-    pub(crate) from_port: Port,
-    pub(crate) lp_from: u16,
-    pub(crate) lp_to: u16,
-    /// From the head leaving to the head ready at the other side, the switch's own latency included.
-    pub(crate) latency: u64,
-    /// From a buffer freed at the other side to the credit usable here.
-    pub(crate) credit_latency: u64,
-    pub(crate) pace: Pace,
-    pub(crate) rate: f64,
-    pub(crate) kind: &'static str,
-}
-
 pub(crate) struct SwitchInfo {
     /// The link that leaves by port 0.
     pub(crate) first_link: u32,
@@ -92,7 +55,7 @@ pub(crate) struct NodeInfo {
 
 /// What belongs to one part of the network.
 #[derive(Default)]
-pub(crate) struct Part {
+pub(crate) struct PartInfo {
     pub(crate) first_link: u32,
     pub(crate) links: u32,
     pub(crate) nodes: Vec<u32>,
@@ -113,7 +76,7 @@ pub(crate) struct Fabric {
     pub(crate) switches: Vec<SwitchInfo>,
     pub(crate) endpoints: Vec<EndpointInfo>,
     pub(crate) nodes: Vec<NodeInfo>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<PartInfo>,
     /// What will break, in the order of time.
     pub(crate) faults: Vec<Resolved>,
     /// Virtual channels per class, and in all.
@@ -211,7 +174,7 @@ impl Fabric {
     /// Numbers the nodes and their endpoints, with the parts they belong to.
     fn number_endpoints(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
         let nics = self.config.nic.per_node;
-        self.parts = (0..parts).map(|_| Part::default()).collect();
+        self.parts = (0..parts).map(|_| PartInfo::default()).collect();
         self.nodes = Vec::new();
         self.endpoints = Vec::new();
         for node in 0..self.config.nodes {
@@ -388,6 +351,6 @@ fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError
     Ok(wiring)
 }
 
-fn edge(nic: &crate::config::NicConfig, rate: Rate) -> Cable {
+fn edge(nic: &crate::file::NicConfig, rate: Rate) -> Cable {
     Cable { rate, latency: nic.latency, kind: "edge" }
 }

@@ -6,22 +6,18 @@
 //! paces. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
 //! in, whatever its host does, so that no protocol can block the network.
 
+use super::switch::seen;
+use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
+use crate::base::{Endpoint, Event, NONE, Slab, Table};
 use crate::control::TrafficFlow;
-use crate::event::Event;
-use crate::fabric::{CLASSES, CONTROL_CLASS, Fabric, Part, SMALL_CLASS};
-use crate::lp::Lp;
-use crate::packet::{Head, Kind, Message, Packet};
-use crate::slab::{NONE, Slab};
-use crate::switch::seen;
-use crate::table::Table;
-use crate::topology::Endpoint;
+use crate::link::{Head, Kind, Message, Packet};
 use spec::Time;
 
 /// One NIC.
-pub(crate) struct Nic {
+struct Nic {
     /// Its output, as numbered in its part.
-    pub(crate) out: u32,
+    out: u32,
     /// For each class the last of the ring of flows that have something to send.
     rings: [u32; CLASSES],
     last_class: usize,
@@ -54,8 +50,9 @@ struct Partial {
 }
 
 /// All NICs of a part.
-pub(crate) struct Nics {
-    pub(crate) list: Vec<Nic>,
+pub(super) struct Nics {
+    list: Vec<Nic>,
+    pub(super) messages: Slab<Message>,
     flows: Slab<FlowState>,
     flow_of: Table,
     partials: Slab<Partial>,
@@ -71,7 +68,7 @@ enum Attempt {
 }
 
 impl Nics {
-    pub(crate) fn new(fabric: &Fabric, part: &Part) -> Nics {
+    pub(super) fn new(fabric: &Fabric, part: &PartInfo) -> Nics {
         let nic = |&endpoint: &Endpoint| Nic {
             out: fabric.endpoints[endpoint as usize].inject - part.first_link,
             rings: [NONE; CLASSES],
@@ -85,6 +82,7 @@ impl Nics {
         };
         Nics {
             list: part.endpoints.iter().map(nic).collect(),
+            messages: Slab::new(),
             flows: Slab::new(),
             flow_of: Table::new(),
             partials: Slab::new(),
@@ -131,16 +129,15 @@ fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
     (u64::from(from) << 32 | u64::from(to), u64::from(class))
 }
 
-impl Lp<'_> {
-    /// Sends a message between endpoints now, on no rank's behalf.
-    pub(crate) fn send_between(&mut self, head: Head, from: Endpoint, to: Endpoint) {
-        let message = self.messages.insert(Message::new(head, from, to, self.fabric.config.nic.mtu));
-        self.post(message);
+impl Net<'_> {
+    /// A new message between endpoints, to be posted.
+    pub(crate) fn message(&mut self, head: Head, from: Endpoint, to: Endpoint) -> u32 {
+        self.nics.messages.insert(Message::new(head, from, to, self.fabric.config.nic.mtu))
     }
 
     /// A message reaches its NIC.
     pub(crate) fn post(&mut self, id: u32) {
-        let message = &self.messages[id];
+        let message = &self.nics.messages[id];
         let n = self.fabric.endpoints[message.source as usize].local as usize;
         if matches!(message.head.kind, Kind::Put | Kind::Get) {
             let nic = &mut self.nics.list[n];
@@ -148,13 +145,13 @@ impl Lp<'_> {
                 let tail = std::mem::replace(&mut nic.blocked_tail, id);
                 match tail {
                     NONE => nic.blocked_head = id,
-                    _ => self.messages[tail].next = id,
+                    _ => self.nics.messages[tail].next = id,
                 }
                 return;
             }
             nic.outstanding += 1;
         }
-        self.enqueue_message(n as u32, id, class_of(&self.messages[id], &self.fabric.config));
+        self.enqueue_message(n as u32, id, class_of(&self.nics.messages[id], &self.fabric.config));
     }
 
     /// An answer has come back: the next put or get may go.
@@ -166,16 +163,16 @@ impl Lp<'_> {
             nic.outstanding -= 1;
             return;
         }
-        nic.blocked_head = self.messages[id].next;
+        nic.blocked_head = self.nics.messages[id].next;
         if nic.blocked_head == NONE {
             nic.blocked_tail = NONE;
         }
-        self.messages[id].next = NONE;
-        self.enqueue_message(n, id, class_of(&self.messages[id], &self.fabric.config));
+        self.nics.messages[id].next = NONE;
+        self.enqueue_message(n, id, class_of(&self.nics.messages[id], &self.fabric.config));
     }
 
-    pub(crate) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
-        let message = &self.messages[id];
+    pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
+        let message = &self.nics.messages[id];
         let key = flow_key(message.source, message.target, class);
         if self.health.is_some() && self.unplugged(message.source) {
             return self.cut_off(message.source, message.target);
@@ -184,7 +181,7 @@ impl Lp<'_> {
         match self.nics.flow_of.get(key) {
             Some(f) => {
                 let tail = std::mem::replace(&mut self.nics.flows[f].tail, id);
-                self.messages[tail].next = id;
+                self.nics.messages[tail].next = id;
             }
             None => {
                 let flow = FlowState { nic: n, class, head: id, tail: id, next: NONE };
@@ -197,9 +194,9 @@ impl Lp<'_> {
     }
 
     /// Source and destination of a message that a NIC has still to send.
-    pub(crate) fn unsent(&self, n: u32) -> Option<(Endpoint, Endpoint)> {
+    pub(super) fn unsent(&self, n: u32) -> Option<(Endpoint, Endpoint)> {
         let last = self.nics.list[n as usize].rings.iter().find(|&&r| r != NONE)?;
-        let message = &self.messages[self.nics.flows[*last].head];
+        let message = &self.nics.messages[self.nics.flows[*last].head];
         Some((message.source, message.target))
     }
 
@@ -210,14 +207,14 @@ impl Lp<'_> {
     }
 
     /// Lets a NIC send its next packet if it can.
-    pub(crate) fn inject(&mut self, n: u32) {
+    pub(super) fn inject(&mut self, n: u32) {
         let o = self.nics.list[n as usize].out;
-        if self.outs.list[o as usize].busy > self.now {
+        if self.outs.list[o as usize].busy > self.clock.now {
             self.outs.list[o as usize].waiting = 1;
             let busy = self.outs.list[o as usize].busy;
             return self.wake_at(o, busy);
         }
-        self.outs.take_returns(o, self.now);
+        self.outs.take_returns(o, self.clock.now);
         let last = self.nics.list[n as usize].last_class;
         let (mut starved, mut later, mut sent) = (false, u64::MAX, false);
         let classes = self.fabric.classes;
@@ -237,7 +234,7 @@ impl Lp<'_> {
         let more = self.nics.list[n as usize].rings.iter().any(|&r| r != NONE);
         self.outs.list[o as usize].waiting = u16::from(more);
         if sent {
-            self.outs.end_stall(o, self.now);
+            self.outs.end_stall(o, self.clock.now);
             if more {
                 let busy = self.outs.list[o as usize].busy;
                 self.wake_at(o, busy);
@@ -261,21 +258,21 @@ impl Lp<'_> {
             }
             let f = self.nics.flows[last].next;
             let id = self.nics.flows[f].head;
-            let message = &self.messages[id];
+            let message = &self.nics.messages[id];
             let payload = message.left.min(u64::from(self.fabric.config.nic.mtu)) as u32;
             let wire = payload + self.fabric.config.nic.header;
             let flow = TrafficFlow { from: message.source, to: message.target };
             let begins = !message.begun;
             let paced = class != usize::from(CONTROL_CLASS);
-            if let Some(control) = self.control.as_mut().filter(|_| paced) {
-                let when = control.pace(Time::from_ps(self.now), flow, wire).ps();
-                if when > self.now {
+            if let Some(control) = self.guard.control.as_mut().filter(|_| paced) {
+                let when = control.pace(Time::from_ps(self.clock.now), flow, wire).ps();
+                if when > self.clock.now {
                     self.nics.leave_ring(f);
-                    self.queue.push(when, Event::Unpark(f));
+                    self.clock.push(when, Event::Unpark(f));
                     continue;
                 }
             }
-            if begins && self.nics.list[n as usize].next_message > self.now {
+            if begins && self.nics.list[n as usize].next_message > self.clock.now {
                 return Attempt::NotBefore(self.nics.list[n as usize].next_message);
             }
             let vc = class as u8 * self.fabric.class_vcs;
@@ -294,19 +291,19 @@ impl Lp<'_> {
         let config = &self.fabric.config.nic;
         let nic = &mut self.nics.list[n as usize];
         let (o, id) = (nic.out, self.nics.flows[f].head);
-        let message = &mut self.messages[id];
+        let message = &mut self.nics.messages[id];
         let mut head = std::mem::replace(&mut message.carry, NONE);
         if !message.begun {
             message.begun = true;
             message.number = nic.started;
             nic.started = nic.started.wrapping_add(1);
-            nic.next_message = self.now + config.message_gap.ps();
+            nic.next_message = self.clock.now + config.message_gap.ps();
             head = self.heads.insert(std::mem::take(&mut message.head));
         }
         message.left -= u64::from(payload);
         self.totals.injected += u64::from(payload);
         let packet = Packet {
-            ready: self.now,
+            ready: self.clock.now,
             span: 0,
             wire: payload + config.header,
             source: message.source,
@@ -328,7 +325,7 @@ impl Lp<'_> {
         };
         let last = message.left == 0;
         let slot = self.packets.insert(packet);
-        self.transmit(o, slot, self.now);
+        self.transmit(o, slot, self.clock.now);
         let tail = self.outs.list[o as usize].busy;
         self.outs.list[o as usize].busy += config.packet_overhead.ps();
         if last {
@@ -341,9 +338,9 @@ impl Lp<'_> {
 
     /// The last packet of a flow's first message has left.
     fn end_message(&mut self, f: u32, id: u32, tail: u64) {
-        let (next, done) = (self.messages[id].next, self.messages[id].done);
-        let (source, target) = (self.messages[id].source, self.messages[id].target);
-        self.messages.free(id);
+        let (next, done) = (self.nics.messages[id].next, self.nics.messages[id].done);
+        let (source, target) = (self.nics.messages[id].source, self.nics.messages[id].target);
+        self.nics.messages.free(id);
         let flow = &mut self.nics.flows[f];
         flow.head = next;
         let (class, nic) = (flow.class, flow.nic);
@@ -355,16 +352,16 @@ impl Lp<'_> {
             self.nics.list[nic as usize].rings[usize::from(class)] = f;
         }
         if done != NONE {
-            self.complete(done, tail, false);
+            self.operations.complete(&mut self.clock, done, tail, 0);
         }
     }
 
-    /// A packet's tail has reached its destination's NIC.
-    pub(crate) fn eject(&mut self, id: u32) {
+    /// A packet's tail has reached its destination's NIC. The message, if this is all of it and it is for a rank, and when.
+    pub(crate) fn eject(&mut self, id: u32) -> Option<(Head, u64)> {
         let packet = self.packets[id];
         let end = &self.fabric.endpoints[packet.target as usize];
         let nic = &mut self.nics.list[end.local as usize];
-        let done = nic.receiving.max(self.now) + self.fabric.config.nic.packet_overhead.ps();
+        let done = nic.receiving.max(self.clock.now) + self.fabric.config.nic.packet_overhead.ps();
         nic.receiving = done;
         self.release(packet.via, packet.vc, packet.wire, done);
         self.packets.free(id);
@@ -373,19 +370,13 @@ impl Lp<'_> {
         }
         let payload = u64::from(packet.wire - self.fabric.config.nic.header);
         self.totals.delivered += payload;
-        let head = if packet.part {
-            match self.assemble(&packet, payload) {
-                Some(head) => head,
-                None => return,
-            }
-        } else {
-            packet.head
-        };
+        let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
         let head = self.heads.take(head);
         if head.kind == Kind::Notice {
-            return self.notified(TrafficFlow { from: packet.target, to: packet.source }, head.remote);
+            self.notified(TrafficFlow { from: packet.target, to: packet.source }, head.remote);
+            return None;
         }
-        self.deliver(head, done);
+        Some((head, done))
     }
 
     /// Counts a packet of a long message; the header once all have come, in whatever order.

@@ -1,0 +1,11 @@
+//! The machine file: what can be written, what it means, and the files that come with the program.
+//!
+//! Not for building a machine of it: that is `net/`.
+
+mod config;
+mod faults;
+
+pub use config::{Config, ConfigError, Full, Host, NicConfig, Queueing, SwitchConfig};
+pub(crate) use config::{choose, texts};
+pub(crate) use faults::absurd;
+pub use faults::{Fault, FaultSite};
