@@ -26,7 +26,7 @@ mod run;
 pub mod topology;
 mod view;
 
-pub use base::QueueKind;
+pub use base::{QueueKind, Reach};
 pub use file::{Config, ConfigError, Fault, FaultSite};
 pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};

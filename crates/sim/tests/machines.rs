@@ -6,7 +6,7 @@ use comm::Comm;
 use common::{recv, run, send};
 use spec::{Rng, permutation};
 use std::sync::Mutex;
-use tailback_sim::{BUILTIN, Config, Description, Simulator, builtin, describe, draw};
+use tailback_sim::{BUILTIN, Config, Description, Reach, Simulator, builtin, describe, draw};
 
 fn of(name: &str) -> Description {
     describe(&Config::from_toml(builtin(name).expect(name)).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -66,7 +66,7 @@ fn ratios_are_those_of_table_1() {
     let ratio = |name: &str, nodes: usize| {
         let config = Config { nodes, ..Config::from_toml(builtin(name).expect(name)).unwrap() };
         let d = describe(&config).unwrap();
-        d.cables.iter().find(|c| c.kind == "blue" || c.kind == "global").expect("global cables").per_injection
+        d.cables.iter().find(|c| c.reach == Reach::Global).expect("global cables").per_injection
     };
     // Theta's and Crystal's figures are those of full groups.
     for (name, nodes, share) in

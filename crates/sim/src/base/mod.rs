@@ -13,6 +13,17 @@ pub(crate) use event::{Event, Queue};
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};
 
+/// How far a cable reaches. Declared where it is laid; what it is called is for people only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Between a NIC and its switch.
+    Edge,
+    /// Between switches that stand together.
+    Local,
+    /// Between groups: so long that switches have larger buffers behind it.
+    Global,
+}
+
 /// A switch's number.
 pub type Switch = u32;
 /// The number of a NIC's attachment to the network: node x NICs per node + NIC.

@@ -4,7 +4,7 @@
 //! with the near names, values that do not parse with how to write them, and absurd ones by name.
 
 use super::faults::{self, FAULT, Fault};
-use crate::base::QueueKind;
+use crate::base::{QueueKind, Reach};
 use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near, show_bytes};
 use thiserror::Error;
 
@@ -210,12 +210,13 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// What an output may have under way on a channel of this kind of cable: a buffer, or without flow control more than is ever under way.
-    pub(crate) fn credits(&self, cable: &str) -> u32 {
-        match (self.full, cable) {
+    /// What an output may have under way on a channel of a cable: a buffer, or without flow control more than is ever under
+    /// way.
+    pub(crate) fn credits(&self, reach: Reach) -> u32 {
+        match (self.full, reach) {
             (Full::Drop, _) => 1 << 30,
-            (Full::Wait, "global" | "blue") => self.global_buffer,
-            (Full::Wait, _) => self.buffer,
+            (Full::Wait, Reach::Global) => self.global_buffer,
+            (Full::Wait, Reach::Edge | Reach::Local) => self.buffer,
         }
     }
 }

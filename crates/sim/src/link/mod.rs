@@ -9,7 +9,7 @@ pub(crate) use output::Outs;
 pub use output::{Counters, Load};
 pub(crate) use packet::{Head, Kind, Message, Packet};
 
-use crate::base::Port;
+use crate::base::{Port, Reach};
 use spec::Rate;
 
 /// In [`Link::to`]: the rest is an endpoint, not a switch.
@@ -47,5 +47,7 @@ pub(crate) struct Link {
     pub(crate) credit_latency: u64,
     pub(crate) pace: Pace,
     pub(crate) rate: f64,
+    pub(crate) reach: Reach,
+    /// What it is called.
     pub(crate) kind: &'static str,
 }

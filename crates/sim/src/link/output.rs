@@ -149,7 +149,7 @@ impl Outs {
 
     fn make(&mut self, switch: &SwitchConfig, link: &Link) -> Out {
         let is_nic = link.from & ENDPOINT != 0;
-        let buffer = switch.credits(link.kind);
+        let buffer = switch.credits(link.reach);
         // The endpoints of a part are numbered in the order of their links.
         let nic = self.nics;
         self.nics += u32::from(is_nic);

@@ -5,7 +5,7 @@
 
 use super::faults::{self, Resolved};
 use crate::Config;
-use crate::base::{Endpoint, NONE, Port, Switch};
+use crate::base::{Endpoint, NONE, Port, Reach, Switch};
 use crate::control::{CONTROLS, Maker};
 use crate::file::{ConfigError, choose};
 use crate::link::{ENDPOINT, Link, Pace};
@@ -238,6 +238,7 @@ impl Fabric {
                         credit_latency: flight + router,
                         pace: Pace::new(cable.rate),
                         rate: cable.rate.bytes_per_s(),
+                        reach: cable.reach,
                         kind: cable.kind,
                     });
                 }
@@ -263,6 +264,7 @@ impl Fabric {
                 credit_latency: cable.latency.ps(),
                 pace: Pace::new(cable.rate),
                 rate: cable.rate.bytes_per_s(),
+                reach: cable.reach,
                 kind: cable.kind,
             });
         }
@@ -352,5 +354,5 @@ fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError
 }
 
 fn edge(nic: &crate::file::NicConfig, rate: Rate) -> Cable {
-    Cable { rate, latency: nic.latency, kind: "edge" }
+    Cable { rate, latency: nic.latency, reach: Reach::Edge, kind: "edge" }
 }

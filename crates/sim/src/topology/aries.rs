@@ -2,7 +2,7 @@
 
 use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
-use super::{Cable, Topology, TopologyEntry};
+use super::{Cable, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -53,7 +53,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             room / (groups - 1)
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    let (rate, latency) = (params.rate("local_rate"), params.time("local_latency"));
+    let local = |kind| Cable { rate, latency, reach: Reach::Local, kind };
+    let (rate, latency) = (params.rate("global_rate"), params.time("global_latency"));
     let m = Measures {
         groups,
         chassis: count("chassis"),
@@ -62,9 +64,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
         row_links: count("green_links"),
         column_links: count("black_links"),
         pair_links: if groups > 1 { count("blue_links") } else { 0 },
-        row: cable("local_rate", "local_latency", "green"),
-        column: cable("local_rate", "local_latency", "black"),
-        global: cable("global_rate", "global_latency", "blue"),
+        row: local("green"),
+        column: local("black"),
+        global: Cable { rate, latency, reach: Reach::Global, kind: "blue" },
     };
     checked("aries", m)
 }

@@ -1,6 +1,6 @@
 //! Switches in a line, endpoints spread evenly over them: the "parking lot" in which per-hop fairness is unfair end to end.
 
-use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -30,7 +30,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     if switches == 0 || switches > 250 {
         return Err(format!("chain: switches={switches}: choose 1 to 250"));
     }
-    let cable = Cable { rate: params.rate("rate"), latency: params.time("latency"), kind: "local" };
+    let cable =
+        Cable { rate: params.rate("rate"), latency: params.time("latency"), reach: Reach::Local, kind: "local" };
     Ok(Box::new(Chain { endpoints, switches, cable }))
 }
 

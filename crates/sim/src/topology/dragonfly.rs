@@ -1,7 +1,7 @@
 //! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
 
 use super::groups::{Groups, Measures};
-use super::{Cable, Topology, TopologyEntry};
+use super::{Cable, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -55,8 +55,13 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             groups - 1
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
-    let local = cable("local_rate", "local_latency", "local");
+    let local = Cable {
+        rate: params.rate("local_rate"),
+        latency: params.time("local_latency"),
+        reach: Reach::Local,
+        kind: "local",
+    };
+    let (rate, latency) = (params.rate("global_rate"), params.time("global_latency"));
     let m = Measures {
         groups,
         chassis: 1,
@@ -67,7 +72,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
         pair_links,
         row: local,
         column: local,
-        global: cable("global_rate", "global_latency", "global"),
+        global: Cable { rate, latency, reach: Reach::Global, kind: "global" },
     };
     checked("dragonfly", m)
 }

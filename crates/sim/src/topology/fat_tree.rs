@@ -11,7 +11,7 @@
 //! every destination has its own tree and shift permutations meet no conflict. Up and then down has no cycle: one virtual
 //! channel is enough, and a detour would be one more way up, so there are none.
 
-use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -138,7 +138,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             if levels == 2 { "; raise `radix` or choose levels=3" } else { "; raise `radix`" }
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    // A tree's buffers are all of one size: `switch.global_buffer` speaks of cables between groups.
+    let reach = Reach::Local;
+    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), reach, kind };
     let (edge, core) = (cable("rate", "latency", "up"), cable("core_rate", "core_latency", "core"));
     if let Some(c) = [edge, core].iter().find(|c| c.rate.bytes_per_s() < 1e6) {
         return Err(format!("fat-tree: the rate of the `{}` cables, {}, is too low; at least 1MB/s", c.kind, c.rate));

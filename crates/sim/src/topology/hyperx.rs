@@ -4,7 +4,7 @@
 //! several shortest ways; the virtual channel is the number of cables crossed, which only grows.
 
 use super::grid::Grid;
-use super::{Cable, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -47,7 +47,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     let (endpoints, parallel) = (params.count("endpoints") as usize, params.count("parallel") as usize);
     grid.fits("hyperx", config.endpoints(), endpoints)?;
     let rates = grid.rates("hyperx", params)?;
-    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency: params.time("latency"), kind });
+    let (latency, reach) = (params.time("latency"), Reach::Local);
+    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, reach, kind });
     let mut first = vec![endpoints];
     for &n in &grid.sizes {
         first.push(first[first.len() - 1] + (usize::from(n) - 1) * parallel);

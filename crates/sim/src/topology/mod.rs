@@ -20,7 +20,7 @@ mod single;
 mod torus;
 
 use crate::Config;
-pub use crate::base::{Endpoint, Port, Switch};
+pub use crate::base::{Endpoint, Port, Reach, Switch};
 use spec::{Card, Params, Rate, Rng, Time};
 
 /// Where a packet is going.
@@ -144,7 +144,9 @@ pub struct Cable {
     pub rate: Rate,
     /// Time of flight.
     pub latency: Time,
-    /// What it is called in counters: `edge`, `local`, `global`.
+    /// How far it reaches: buffers follow from it.
+    pub reach: Reach,
+    /// What it is called in counters and pictures, for people only: `local`, `green`, `x`.
     pub kind: &'static str,
 }
 

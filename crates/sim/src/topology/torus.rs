@@ -5,7 +5,7 @@
 //! that neither channel closes the ring; a detour's second half uses the next pair.
 
 use super::grid::Grid;
-use super::{Cable, Hop, Port, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -56,7 +56,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     grid.fits("torus", config.endpoints(), endpoints)?;
     let rates = grid.rates("torus", params)?;
     let latency = params.time("latency");
-    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, kind }).collect();
+    let cables =
+        rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, reach: Reach::Local, kind }).collect();
     let mut torus = Torus { grid, endpoints, wrap: params.word("wrap") == "true", cables, ports: Vec::new() };
     torus.find_ports();
     Ok(Box::new(torus))

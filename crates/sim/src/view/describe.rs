@@ -1,6 +1,6 @@
 //! What a machine file means, in numbers that people compare networks by. Nothing is simulated.
 
-use crate::base::{Endpoint, NONE, Switch};
+use crate::base::{Endpoint, NONE, Reach, Switch};
 use crate::file::{Config, ConfigError};
 use crate::link::{ENDPOINT, Link};
 use crate::net::Fabric;
@@ -11,8 +11,10 @@ use std::fmt;
 /// The cables of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cables {
-    /// `edge`, `local`, `global`, ...
+    /// What they are called: `edge`, `local`, `green`, ...
     pub kind: &'static str,
+    /// How far they reach.
+    pub reach: Reach,
     /// How many; each carries both directions.
     pub count: usize,
     /// Rate of one direction of one cable.
@@ -108,21 +110,22 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
 }
 
 fn cables(fabric: &Fabric, injection: f64) -> Vec<Cables> {
-    let mut kinds: BTreeMap<&'static str, (usize, f64)> = BTreeMap::new();
+    let mut kinds: BTreeMap<&'static str, (usize, f64, Reach)> = BTreeMap::new();
     for link in fabric.links.iter().filter(|l| l.to != NONE) {
-        let (directions, rate) = kinds.entry(link.kind).or_insert((0, link.rate));
+        let (directions, rate, _) = kinds.entry(link.kind).or_insert((0, link.rate, link.reach));
         *directions += 1;
         *rate = rate.min(link.rate);
     }
-    let all = kinds.into_iter().map(|(kind, (directions, rate))| Cables {
+    let all = kinds.into_iter().map(|(kind, (directions, rate, reach))| Cables {
         kind,
+        reach,
         count: directions / 2,
         rate: Rate::from_bytes_per_s(rate),
         per_injection: directions as f64 * rate / injection,
     });
-    let (edge, mut rest): (Vec<_>, Vec<_>) = all.partition(|c| c.kind == "edge");
-    let mut list = edge;
-    list.append(&mut rest);
+    let mut list: Vec<Cables> = all.collect();
+    // Those of the NICs first; a stable sort keeps the others in the order of their names.
+    list.sort_by_key(|c| c.reach != Reach::Edge);
     list
 }
 
@@ -287,8 +290,8 @@ impl fmt::Display for Description {
         for c in &self.cables {
             write!(f, "cables       {:<6} {:>7} x {}", c.kind, c.count, rate(c.rate))?;
             // Each direction of a global cable leaves one group: the ratio by which dragonflies are compared.
-            match c.kind {
-                "global" | "blue" => writeln!(f, ", {:.2} of injection", c.per_injection)?,
+            match c.reach {
+                Reach::Global => writeln!(f, ", {:.2} of injection", c.per_injection)?,
                 _ => writeln!(f)?,
             }
         }
