@@ -41,7 +41,7 @@ fn main() {
     println!("control                        after       mean   median      99 %  x mean  x 99 %  goodput  samples");
     for (name, given) in CASES {
         let mut config = config.clone();
-        config.small = if *given == SMALL { 1024 } else { 0 };
+        config.protocol.small = if *given == SMALL { 1024 } else { 0 };
         let pairs = given.split_whitespace().filter(|&p| p != SMALL).filter_map(|p| p.split_once('='));
         config.control = (name.to_string(), pairs.map(|(k, v)| (k.to_string(), v.to_string())).collect());
         let machine = Simulator::new(config).unwrap_or_else(|e| panic!("{e}"));

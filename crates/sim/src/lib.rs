@@ -27,28 +27,8 @@ pub mod topology;
 mod view;
 
 pub use base::{QueueKind, Reach};
-pub use file::{Config, ConfigError, Fault, FaultSite};
+pub use file::{BUILTIN, Config, ConfigError, Fault, FaultSite, builtin};
 pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};
 pub use run::Simulator;
 pub use view::{Bundle, Cables, Description, Film, FilmBox, Slice, describe, draw};
-
-/// The machines that come with the program: name and machine file.
-pub const BUILTIN: &[(&str, &str)] = &[
-    ("default", include_str!("../../../machines/default.toml")),
-    ("small-dragonfly", include_str!("../../../machines/small-dragonfly.toml")),
-    ("small-fat-tree", include_str!("../../../machines/small-fat-tree.toml")),
-    ("crystal", include_str!("../../../machines/crystal.toml")),
-    ("osprey", include_str!("../../../machines/osprey.toml")),
-    ("edison", include_str!("../../../machines/edison.toml")),
-    ("theta", include_str!("../../../machines/theta.toml")),
-    ("sierra", include_str!("../../../machines/sierra.toml")),
-    ("summit", include_str!("../../../machines/summit.toml")),
-    ("malbec", include_str!("../../../machines/malbec.toml")),
-    ("bluewaters", include_str!("../../../machines/bluewaters.toml")),
-];
-
-/// The machine file of a built-in machine.
-pub fn builtin(name: &str) -> Option<&'static str> {
-    BUILTIN.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
-}

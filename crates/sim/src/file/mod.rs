@@ -4,8 +4,11 @@
 
 mod config;
 mod faults;
+mod knobs;
+mod presets;
 
-pub use config::{Config, ConfigError, Full, Host, NicConfig, Queueing, SwitchConfig};
+pub use config::{Config, ConfigError, Full, HostConfig, NicConfig, ProtocolConfig, Queueing, SwitchConfig};
 pub(crate) use config::{choose, texts};
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};
+pub use presets::{BUILTIN, builtin};

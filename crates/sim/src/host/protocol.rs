@@ -87,7 +87,7 @@ impl Host {
         // Messages of a pair may overtake each other by routing, round a fault, by a loss, or in different classes.
         let overtaking = !fabric.routing.in_order()
             || !fabric.faults.is_empty()
-            || config.small > 0
+            || config.protocol.small > 0
             || config.switch.full == Full::Drop;
         Host {
             ranks: std::iter::repeat_with(rank).take(count).collect(),
@@ -133,7 +133,7 @@ impl Host {
         let clock = self.begin_op(net, route.local);
         let request = self.request(net, Doing::Send, route, tag, len);
         let near = net.fabric.node_of(route.me) == net.fabric.node_of(route.peer);
-        let eager = near || len <= net.fabric.config.eager as u64;
+        let eager = near || len <= net.fabric.config.protocol.eager as u64;
         let mut head = Head {
             kind: if eager { Kind::Eager } else { Kind::Ask },
             tag,

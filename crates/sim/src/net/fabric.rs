@@ -114,7 +114,7 @@ impl Fabric {
         // Round a cut there may be no way but a detour.
         let cuts = config.faults.iter().any(|f| f.rate.is_none());
         let class_vcs = topology.vcs(routing.detours() || cuts);
-        let classes = if config.small > 0 { CLASSES } else { CLASSES - 1 };
+        let classes = if config.protocol.small > 0 { CLASSES } else { CLASSES - 1 };
         if usize::from(class_vcs) * classes > MAX_VCS {
             return Err(ConfigError::Absurd(format!(
                 "{classes} classes of {class_vcs} virtual channels are more than {MAX_VCS}; set protocol.small = 0, choose \

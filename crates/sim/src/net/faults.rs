@@ -273,7 +273,7 @@ impl Net<'_> {
             self.cut_off(source, target);
             return false;
         }
-        if self.clock.now > health.last.saturating_add(PATIENCE * fabric.config.resend.ps()) {
+        if self.clock.now > health.last.saturating_add(PATIENCE * fabric.config.protocol.resend.ps()) {
             let (source, target) = (packet.source, packet.target);
             self.cut_off(source, target);
             return false;

@@ -15,7 +15,7 @@ use crate::link::{Head, Message, Packet};
 impl Net<'_> {
     /// A packet is lost here; its source will know in time.
     pub(super) fn lose(&mut self, id: u32) {
-        let wait = self.fabric.config.resend.ps();
+        let wait = self.fabric.config.protocol.resend.ps();
         let packet = self.give_up(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
         let home = self.fabric.endpoints[packet.source as usize].lp;

@@ -120,7 +120,7 @@ impl Nics {
 fn class_of(message: &Message, config: &Config) -> u8 {
     match &message.head {
         head if head.kind.is_control() => CONTROL_CLASS,
-        head if config.small > 0 && head.len <= config.small => SMALL_CLASS,
+        head if config.protocol.small > 0 && head.len <= config.protocol.small => SMALL_CLASS,
         _ => 0,
     }
 }

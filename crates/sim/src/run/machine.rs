@@ -129,7 +129,7 @@ impl Simulator {
         let (config, fabric) = (&self.fabric.config, &self.fabric);
         let (a, b) = (fabric.endpoint_of(from as u32), fabric.endpoint_of(to as u32));
         let mut ps = config.host.send_overhead.ps() + config.host.recv_overhead.ps() + fabric.wire_time(a, b, bytes);
-        if bytes > config.eager as u64 {
+        if bytes > config.protocol.eager as u64 {
             ps += fabric.wire_time(a, b, 0) + fabric.wire_time(b, a, 0);
         }
         Time::from_ps(ps)

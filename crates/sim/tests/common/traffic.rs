@@ -132,7 +132,8 @@ fn send_all(comm: &dyn Comm, sends: &[(u64, u32, u32)], t: &Traffic) -> u64 {
 
 /// Runs the traffic on a machine with free hosts.
 pub fn run(config: Config, t: &Traffic) -> Carried {
-    let mut config = Config { ranks_per_node: 1 + RECEIVERS, eager: 1 << 30, ..config };
+    let mut config = Config { ranks_per_node: 1 + RECEIVERS, ..config };
+    config.protocol.eager = 1 << 30;
     config.host.send_overhead = spec::Time::ZERO;
     config.host.recv_overhead = spec::Time::ZERO;
     config.host.flops = 1e12;
