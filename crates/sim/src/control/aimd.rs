@@ -7,7 +7,7 @@
 //!
 //! Not modelled: slow start, the window (the rate stands for window / round trip), growing timeouts.
 
-use super::{Asks, Control, ControlEntry, Maker, TrafficFlow};
+use super::{Asks, Control, ControlEntry, Hears, Maker, TrafficFlow};
 use crate::Config;
 use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Time};
@@ -30,6 +30,7 @@ pub const AIMD: ControlEntry = ControlEntry {
         ],
     },
     build,
+    hears: Hears::Losses,
 };
 
 /// The slowest rate, in packets per round trip: a window of less than one packet.

@@ -17,7 +17,7 @@
 //!
 //! Not modelled: the clamp of the target rate, the initial rate of new flows (they begin at the cable's rate).
 
-use super::{Asks, By, Control, ControlEntry, Maker, Notice, Seen, Spot, TrafficFlow};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
 use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
@@ -57,6 +57,7 @@ pub const DCQCN: ControlEntry = ControlEntry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// Bytes per second of one megabit per second.

@@ -16,7 +16,7 @@
 //!
 //! Not modelled: marks on acknowledgements, the congestion log and its trigger threshold, control by service level.
 
-use super::{Asks, By, Control, ControlEntry, Maker, Notice, Seen, Spot, TrafficFlow};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
 use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
@@ -45,6 +45,7 @@ pub const IB: ControlEntry = ControlEntry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// IBA 1.2.1, annex A10: the unit of `CCTI_Timer`.

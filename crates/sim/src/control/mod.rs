@@ -20,6 +20,8 @@
 //! the control class, so that it too meets traffic.
 
 mod aimd;
+#[cfg(test)]
+mod checks;
 mod dcqcn;
 mod ib;
 mod none;
@@ -138,6 +140,19 @@ pub struct ControlEntry {
     pub card: Card,
     /// Reads the parameters, or says which is impossible.
     pub build: fn(&Params, &Config) -> Result<Maker, String>,
+    /// What makes it act.
+    pub hears: Hears,
+}
+
+/// What a control slows sources down for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// Packets that wait.
+    Queues,
+    /// Packets that are lost, which only networks that drop have.
+    Losses,
+    /// Nothing: it never acts.
+    Nothing,
 }
 
 /// All congestion controls, in the order of `list`.

@@ -1,6 +1,6 @@
 //! No congestion control: credits alone hold traffic back, hop by hop.
 
-use super::{ControlEntry, Maker};
+use super::{ControlEntry, Hears, Maker};
 use crate::Config;
 use spec::{Card, Params};
 
@@ -8,6 +8,7 @@ use spec::{Card, Params};
 pub const OFF: ControlEntry = ControlEntry {
     card: Card { name: "none", about: "credits alone hold traffic back", source: "", params: &[] },
     build,
+    hears: Hears::Nothing,
 };
 
 fn build(_: &Params, _: &Config) -> Result<Maker, String> {

@@ -16,7 +16,7 @@
 //!
 //! A share below one is what drains the packets that the last hop cannot see, those in buffers further back.
 
-use super::{Asks, By, Control, ControlEntry, Maker, Notice, Seen, Spot, TrafficFlow};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
 use crate::base::{Slab, Table};
 use crate::topology::Endpoint;
@@ -50,6 +50,7 @@ pub const SLINGSHOT: ControlEntry = ControlEntry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// A notice says two things in 32 bits: the number of sources below, the hold-off in these units above.

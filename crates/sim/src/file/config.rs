@@ -253,22 +253,6 @@ pub(crate) fn texts(table: &toml::Table, name: &str) -> Result<Params, ConfigErr
     table.iter().map(text).collect()
 }
 
-/// The line of a table by its name, and its resolved parameters.
-pub(crate) fn choose<'t, E>(
-    what: &str,
-    table: &'t [E],
-    card: impl Fn(&'t E) -> &'t Card,
-    chosen: &(String, Params),
-) -> Result<(&'t E, Params), ConfigError> {
-    let names = table.iter().map(|e| card(e).name);
-    let entry = table
-        .iter()
-        .find(|e| card(e).name == chosen.0)
-        .ok_or_else(|| ConfigError::Unknown(near::unknown(what, &chosen.0, names)))?;
-    let params = card(entry).resolve(&chosen.1)?;
-    Ok((entry, params))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,12 +6,12 @@
 use super::faults::{self, Resolved};
 use crate::Config;
 use crate::base::{Endpoint, NONE, Port, Reach, Switch};
-use crate::control::{CONTROLS, Maker};
-use crate::file::{ConfigError, choose};
+use crate::control::{CONTROLS, ControlEntry, Maker};
+use crate::file::ConfigError;
 use crate::link::{ENDPOINT, Link, Pace};
-use crate::routing::{ROUTINGS, Routing};
-use crate::topology::{Cable, TOPOLOGIES, Target, Topology, Ways, Wiring};
-use spec::Rate;
+use crate::routing::{ROUTINGS, Routing, RoutingEntry};
+use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
+use spec::{Card, Params, Rate, near};
 
 /// Classes of traffic at most, each with its own virtual channels: data and requests; small control packets; small messages,
 /// if the machine has a class for them.
@@ -90,26 +90,67 @@ pub(crate) struct Fabric {
     pub(crate) tree_step: u64,
 }
 
+/// The lines of the tables that a machine is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen<'t> {
+    pub(crate) topology: &'t TopologyEntry,
+    pub(crate) routing: &'t RoutingEntry,
+    pub(crate) control: &'t ControlEntry,
+}
+
+impl Chosen<'_> {
+    /// Those that a configuration names.
+    pub(crate) fn by(config: &Config) -> Result<Chosen<'static>, ConfigError> {
+        Ok(Chosen {
+            topology: named("topology", TOPOLOGIES, |e| &e.card, &config.topology.0)?,
+            routing: named("routing", ROUTINGS, |e| &e.card, &config.routing.0)?,
+            control: named("congestion control", CONTROLS, |e| &e.card, &config.control.0)?,
+        })
+    }
+}
+
+/// The line of a table by its name.
+fn named<E>(what: &str, table: &'static [E], card: fn(&E) -> &Card, name: &str) -> Result<&'static E, ConfigError> {
+    let unknown = || ConfigError::Unknown(near::unknown(what, name, table.iter().map(|e| card(e).name)));
+    table.iter().find(|e| card(e).name == name).ok_or_else(unknown)
+}
+
+/// Everything that defines a machine, by name: its knobs, its lines of the tables with their parameters, its faults.
+fn facts(config: &Config, params: [(&str, &Params); 3]) -> Vec<(String, String)> {
+    let mut facts = config.facts();
+    let names = [&config.topology.0, &config.routing.0, &config.control.0];
+    for ((section, params), name) in params.into_iter().zip(names) {
+        facts.push((section.into(), name.clone()));
+        facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
+    }
+    facts.extend(config.fault_facts());
+    facts
+}
+
 impl Fabric {
     pub(crate) fn new(config: &Config) -> Result<Fabric, ConfigError> {
+        Fabric::of(config, Chosen::by(config)?)
+    }
+
+    /// Builds a machine of chosen lines of the tables, which need not be in them.
+    pub(crate) fn of(config: &Config, chosen: Chosen<'_>) -> Result<Fabric, ConfigError> {
+        let mut fabric = Fabric::laid(config, chosen)?;
+        fabric.faults = faults::resolve(&fabric)?;
+        fabric.tree_step = fabric.small_message();
+        Ok(fabric)
+    }
+
+    /// Lays all cables. Nothing has gone along them yet, so that a topology which leads nowhere can still be looked at.
+    pub(crate) fn laid(config: &Config, chosen: Chosen<'_>) -> Result<Fabric, ConfigError> {
         config.check()?;
         let config = config.clone();
-        let mut facts = config.facts();
-        let (topology, t) = choose("topology", TOPOLOGIES, |e| &e.card, &config.topology)?;
-        let (routing, r) = choose("routing", ROUTINGS, |e| &e.card, &config.routing)?;
-        let (control, c) = choose("congestion control", CONTROLS, |e| &e.card, &config.control)?;
-        for (section, name, params) in [
-            ("topology", &config.topology.0, &t),
-            ("routing", &config.routing.0, &r),
-            ("control", &config.control.0, &c),
-        ] {
-            facts.push((section.into(), name.clone()));
-            facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
-        }
-        facts.extend(config.fault_facts());
-        let topology = (topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
-        let routing = (routing.build)(&r).map_err(ConfigError::Absurd)?;
-        let control = (control.build)(&c, &config).map_err(ConfigError::Absurd)?;
+        let t = chosen.topology.card.resolve(&config.topology.1)?;
+        let r = chosen.routing.card.resolve(&config.routing.1)?;
+        let c = chosen.control.card.resolve(&config.control.1)?;
+        let facts = facts(&config, [("topology", &t), ("routing", &r), ("control", &c)]);
+        let topology = (chosen.topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
+        let routing = (chosen.routing.build)(&r).map_err(ConfigError::Absurd)?;
+        let control = (chosen.control.build)(&c, &config).map_err(ConfigError::Absurd)?;
         let wiring = wired(topology.as_ref(), &config)?;
         // Round a cut there may be no way but a detour.
         let cuts = config.faults.iter().any(|f| f.rate.is_none());
@@ -141,8 +182,6 @@ impl Fabric {
             control,
         };
         fabric.lay(&wiring)?;
-        fabric.faults = faults::resolve(&fabric)?;
-        fabric.tree_step = fabric.small_message();
         Ok(fabric)
     }
 

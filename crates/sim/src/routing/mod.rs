@@ -7,6 +7,8 @@
 //! topology's `vc` keeps it free of deadlock.
 
 mod adaptive;
+#[cfg(test)]
+mod checks;
 mod minimal;
 mod random;
 mod ugal;

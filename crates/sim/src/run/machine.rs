@@ -85,6 +85,12 @@ impl Simulator {
         Ok(Simulator { fabric: Fabric::new(&config)?, after: Mutex::default() })
     }
 
+    /// The machine of a fabric that no machine file can name.
+    #[cfg(test)]
+    pub(crate) fn of(fabric: Fabric) -> Simulator {
+        Simulator { fabric, after: Mutex::default() }
+    }
+
     /// The configuration it was built from.
     pub fn config(&self) -> &Config {
         &self.fabric.config

@@ -2,7 +2,7 @@
 
 use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
-use super::{Cable, Reach, Topology, TopologyEntry};
+use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -33,6 +33,14 @@ pub const ARIES: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::AtLeast("tables name the nearest way out of a group, not the nearest to the destination"),
+    shapes: &[
+        (9, "chassis = 2\nslots = 2\nendpoints = 1\nblue_links = 2"),
+        (18, "chassis = 2\nslots = 3\nendpoints = 1\nblue_links = 1"),
+        (24, "chassis = 3\nslots = 4\nendpoints = 1\nblue_links = 1"),
+        (18, "chassis = 3\nslots = 2\nendpoints = 1\nblue_links = 5\nblack_links = 2"),
+        (6, "chassis = 3\nslots = 2\nendpoints = 1"),
+    ],
 };
 
 fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {

@@ -1,6 +1,6 @@
 //! Switches in a line, endpoints spread evenly over them: the "parking lot" in which per-hop fairness is unfair end to end.
 
-use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -17,6 +17,8 @@ pub const CHAIN: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[(9, "switches = 3"), (9, "switches = 5")],
 };
 
 struct Chain {

@@ -1,7 +1,7 @@
 //! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
 
 use super::groups::{Groups, Measures};
-use super::{Cable, Reach, Topology, TopologyEntry};
+use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -30,6 +30,14 @@ pub const DRAGONFLY: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::AtLeast("tables name the nearest way out of a group, not the nearest to the destination"),
+    shapes: &[
+        (9, "switches = 2\nendpoints = 1\nglobal = 2"),
+        (18, "switches = 3\nendpoints = 1\nglobal = 2"),
+        (14, "switches = 2\nendpoints = 1\npair_links = 1\ngroups = 7"),
+        (12, "switches = 4\nendpoints = 1\npair_links = 3\nlocal_links = 2"),
+        (8, "switches = 4\nendpoints = 1\npair_links = 3"),
+    ],
 };
 
 fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {

@@ -11,7 +11,7 @@
 //! every destination has its own tree and shift permutations meet no conflict. Up and then down has no cycle: one virtual
 //! channel is enough, and a detour would be one more way up, so there are none.
 
-use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -62,6 +62,14 @@ pub const FAT_TREE: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "levels = 3\nradix = 4"),
+        (12, "radix = 6"),
+        (30, "radix = 12\ntaper = 2\nparallel = 2"),
+        (25, "radix = 6\nlevels = 3"),
+        (25, "radix = 9\ntaper = 2\nlevels = 3\npod = 3\nagg_up = 4"),
+    ],
 };
 
 /// Parts of the network that are simulated together: enough for any number of cores, few enough to cost nothing.

@@ -4,7 +4,7 @@
 //! several shortest ways; the virtual channel is the number of cables crossed, which only grows.
 
 use super::grid::Grid;
-use super::{Cable, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -28,6 +28,13 @@ pub const HYPERX: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "dims = \"3x3\"\nendpoints = 1"),
+        (12, "dims = \"4x3\"\nendpoints = 1"),
+        (12, "dims = \"3x2x2\"\nendpoints = 1\nparallel = 2"),
+        (5, "dims = \"5\"\nendpoints = 1"),
+    ],
 };
 
 /// What cables are called, by dimension; with detours each dimension costs two virtual channels, and there are eight.

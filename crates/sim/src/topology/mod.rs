@@ -118,6 +118,19 @@ pub struct TopologyEntry {
     pub card: Card,
     /// How it is made.
     pub build: Build,
+    /// What `hops` is.
+    pub hops: Hops,
+    /// Small machines for the tests: nodes, and parameters. The first has nine nodes and ways over every kind of cable.
+    pub shapes: &'static [(usize, &'static str)],
+}
+
+/// How [`Topology::hops`] relates to the graph of cables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hops {
+    /// It is the distance.
+    Distance,
+    /// It may be more, for this reason.
+    AtLeast(&'static str),
 }
 
 /// All topologies, in the order of `list`.

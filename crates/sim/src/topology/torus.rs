@@ -5,7 +5,7 @@
 //! that neither channel closes the ring; a detour's second half uses the next pair.
 
 use super::grid::Grid;
-use super::{Cable, Hop, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -34,6 +34,14 @@ pub const TORUS: TopologyEntry = TopologyEntry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "dims = \"3x3\"\nendpoints = 1"),
+        (12, "dims = \"4x3\"\nendpoints = 1"),
+        (12, "dims = \"6x2\"\nendpoints = 1"),
+        (16, "dims = \"4x4\"\nendpoints = 1\nwrap = false"),
+        (18, "dims = \"3x2x3\"\nendpoints = 1"),
+    ],
 };
 
 /// What cables are called, by dimension.
