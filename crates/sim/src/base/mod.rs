@@ -13,6 +13,13 @@ pub(crate) use event::{Event, Queue};
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};
 
+use spec::{Kind, Param};
+
+/// A parameter of a card in one line.
+pub(crate) const fn param(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Param {
+    Param { name, about, kind, default }
+}
+
 /// How far a cable reaches. Declared where it is laid; what it is called is for people only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {

@@ -9,8 +9,8 @@
 
 use super::{Asks, Control, ControlEntry, Hears, Maker, TrafficFlow};
 use crate::Config;
-use crate::base::{Slab, Table};
-use spec::{Card, Kind, Param, Params, ReadParams, Time};
+use crate::base::{Slab, Table, param};
+use spec::{Card, Kind, Params, ReadParams, Time};
 use std::sync::Arc;
 
 /// See the module.
@@ -20,13 +20,8 @@ pub const AIMD: ControlEntry = ControlEntry {
         about: "sources slow down when packets are lost, as TCP does",
         source: "Jacobson, SIGCOMM 1988; Chiu, Jain 1989",
         params: &[
-            Param {
-                name: "rtt",
-                about: "round trip that rises and falls are paced by",
-                kind: Kind::Time,
-                default: "20us",
-            },
-            Param { name: "beta", about: "what a loss leaves of the rate", kind: Kind::Share, default: "0.5" },
+            param("rtt", Kind::Time, "20us", "round trip that rises and falls are paced by"),
+            param("beta", Kind::Share, "0.5", "what a loss leaves of the rate"),
         ],
     },
     build,

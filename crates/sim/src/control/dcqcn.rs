@@ -19,8 +19,8 @@
 
 use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::base::{Slab, Table};
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
+use crate::base::{Slab, Table, param};
+use spec::{Card, Kind, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
@@ -30,30 +30,25 @@ pub const DCQCN: ControlEntry = ControlEntry {
         about: "random marks, notices per flow, rates cut and won back",
         source: "Zhu et al., SIGCOMM 2015",
         params: &[
-            Param {
-                name: "preset",
-                about: "whose values count where nothing is said",
-                kind: Kind::Choice(&["ns3-rdma", "hpcc", "connectx"]),
-                default: "ns3-rdma",
-            },
-            Param { name: "kmin", about: "queue that marks none, 0 = preset", kind: Kind::Size, default: "0" },
-            Param { name: "kmax", about: "queue that marks all, 0 = preset", kind: Kind::Size, default: "0" },
-            Param { name: "pmax", about: "chance of a mark at kmax, 0 = preset", kind: Kind::Share, default: "0" },
-            Param { name: "g", about: "weight of a mark in alpha, 0 = preset", kind: Kind::Real, default: "0" },
-            Param { name: "cnp_interval", about: "between notices, 0 = preset", kind: Kind::Time, default: "0s" },
-            Param { name: "decrease_interval", about: "between cuts, 0 = preset", kind: Kind::Time, default: "0s" },
-            Param {
-                name: "alpha_interval",
-                about: "between falls of alpha, 0 = preset",
-                kind: Kind::Time,
-                default: "0s",
-            },
-            Param { name: "rate_timer", about: "between rises, 0 = preset", kind: Kind::Time, default: "0s" },
-            Param { name: "byte_counter", about: "bytes between rises, 0 = preset", kind: Kind::Size, default: "0" },
-            Param { name: "f", about: "steps of fast recovery, 0 = preset", kind: Kind::Count, default: "0" },
-            Param { name: "r_ai", about: "additive rise, 1B/s = preset", kind: Kind::Rate, default: "1B/s" },
-            Param { name: "r_hai", about: "faster rise, 1B/s = preset", kind: Kind::Rate, default: "1B/s" },
-            Param { name: "r_min", about: "slowest rate, 1B/s = preset", kind: Kind::Rate, default: "1B/s" },
+            param(
+                "preset",
+                Kind::Choice(&["ns3-rdma", "hpcc", "connectx"]),
+                "ns3-rdma",
+                "whose values count where nothing is said",
+            ),
+            param("kmin", Kind::Size, "0", "queue that marks none, 0 = preset"),
+            param("kmax", Kind::Size, "0", "queue that marks all, 0 = preset"),
+            param("pmax", Kind::Share, "0", "chance of a mark at kmax, 0 = preset"),
+            param("g", Kind::Real, "0", "weight of a mark in alpha, 0 = preset"),
+            param("cnp_interval", Kind::Time, "0s", "between notices, 0 = preset"),
+            param("decrease_interval", Kind::Time, "0s", "between cuts, 0 = preset"),
+            param("alpha_interval", Kind::Time, "0s", "between falls of alpha, 0 = preset"),
+            param("rate_timer", Kind::Time, "0s", "between rises, 0 = preset"),
+            param("byte_counter", Kind::Size, "0", "bytes between rises, 0 = preset"),
+            param("f", Kind::Count, "0", "steps of fast recovery, 0 = preset"),
+            param("r_ai", Kind::Rate, "1B/s", "additive rise, 1B/s = preset"),
+            param("r_hai", Kind::Rate, "1B/s", "faster rise, 1B/s = preset"),
+            param("r_min", Kind::Rate, "1B/s", "slowest rate, 1B/s = preset"),
         ],
     },
     build,

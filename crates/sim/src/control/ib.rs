@@ -18,8 +18,8 @@
 
 use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::base::{Slab, Table};
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
+use crate::base::{Slab, Table, param};
+use spec::{Card, Kind, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
@@ -29,19 +29,14 @@ pub const IB: ControlEntry = ControlEntry {
         about: "marks by switches, injection delays from a table",
         source: "IBA 1.2.1 annex A10; Gran et al., IPDPS 2010",
         params: &[
-            Param { name: "threshold", about: "weight 0 (off) to 15 (marks early)", kind: Kind::Count, default: "15" },
-            Param { name: "packet_size", about: "shortest packet marked", kind: Kind::Size, default: "512" },
-            Param { name: "marking_rate", about: "packets between marks", kind: Kind::Count, default: "0" },
-            Param { name: "ccti_increase", about: "steps down the table per mark", kind: Kind::Count, default: "1" },
-            Param { name: "ccti_timer", about: "time per step back, x 1.024 us", kind: Kind::Count, default: "150" },
-            Param { name: "ccti_limit", about: "last entry of the table", kind: Kind::Count, default: "127" },
-            Param { name: "ccti_min", about: "entry that a source never leaves", kind: Kind::Count, default: "0" },
-            Param {
-                name: "hosts",
-                about: "how much slower the last entry is, 0 = as the machine has endpoints",
-                kind: Kind::Count,
-                default: "0",
-            },
+            param("threshold", Kind::Count, "15", "weight 0 (off) to 15 (marks early)"),
+            param("packet_size", Kind::Size, "512", "shortest packet marked"),
+            param("marking_rate", Kind::Count, "0", "packets between marks"),
+            param("ccti_increase", Kind::Count, "1", "steps down the table per mark"),
+            param("ccti_timer", Kind::Count, "150", "time per step back, x 1.024 us"),
+            param("ccti_limit", Kind::Count, "127", "last entry of the table"),
+            param("ccti_min", Kind::Count, "0", "entry that a source never leaves"),
+            param("hosts", Kind::Count, "0", "how much slower the last entry is, 0 = as the machine has endpoints"),
         ],
     },
     build,

@@ -18,9 +18,9 @@
 
 use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::base::{Slab, Table};
+use crate::base::{Slab, Table, param};
 use crate::topology::Endpoint;
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
+use spec::{Card, Kind, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
@@ -30,23 +30,13 @@ pub const SLINGSHOT: ControlEntry = ControlEntry {
         about: "the last hop slows the sources that fill it, and nobody else",
         source: "De Sensi et al., SC 2020; SST merlin, portControl",
         params: &[
-            Param {
-                name: "threshold",
-                about: "bytes at a last hop that call for action",
-                kind: Kind::Size,
-                default: "32KiB",
-            },
-            Param { name: "sources", about: "fewer sources are left alone", kind: Kind::Count, default: "6" },
-            Param { name: "packet_size", about: "shorter packets do not count", kind: Kind::Size, default: "128" },
-            Param { name: "hold", about: "hold-off, in drain times of what waits", kind: Kind::Real, default: "4" },
-            Param {
-                name: "share",
-                about: "of the last hop's rate that is shared out",
-                kind: Kind::Share,
-                default: "0.9",
-            },
-            Param { name: "window", about: "rounds of all sources until one has gone", kind: Kind::Real, default: "5" },
-            Param { name: "notice", about: "time that a notice takes", kind: Kind::Time, default: "500ns" },
+            param("threshold", Kind::Size, "32KiB", "bytes at a last hop that call for action"),
+            param("sources", Kind::Count, "6", "fewer sources are left alone"),
+            param("packet_size", Kind::Size, "128", "shorter packets do not count"),
+            param("hold", Kind::Real, "4", "hold-off, in drain times of what waits"),
+            param("share", Kind::Share, "0.9", "of the last hop's rate that is shared out"),
+            param("window", Kind::Real, "5", "rounds of all sources until one has gone"),
+            param("notice", Kind::Time, "500ns", "time that a notice takes"),
         ],
     },
     build,

@@ -13,8 +13,8 @@
 //! Only what is written. What it means for a network is in `net/`.
 
 use super::{Config, ConfigError, texts};
-use crate::base::{Endpoint, Port, Switch};
-use spec::{Card, Kind, Param, Rate, ReadParams, Time};
+use crate::base::{Endpoint, Port, Switch, param};
+use spec::{Card, Kind, Rate, ReadParams, Time};
 use std::fmt;
 
 /// The card of one `[[fault]]`.
@@ -23,15 +23,10 @@ pub(crate) const FAULT: Card = Card {
     about: "a cable slowed or cut, or a switch lost, at a time; any number of `[[fault]]`",
     source: "",
     params: &[
-        Param { name: "at", about: "when, in virtual time", kind: Kind::Time, default: "0s" },
-        Param {
-            name: "link",
-            about: "`0-8` (switches), `switch 0 port 3` or `endpoint 12`",
-            kind: Kind::Text,
-            default: "",
-        },
-        Param { name: "switch", about: "a switch that is lost", kind: Kind::Text, default: "" },
-        Param { name: "rate", about: "a cable's new rate; cut unless given", kind: Kind::Rate, default: "1B/s" },
+        param("at", Kind::Time, "0s", "when, in virtual time"),
+        param("link", Kind::Text, "", "`0-8` (switches), `switch 0 port 3` or `endpoint 12`"),
+        param("switch", Kind::Text, "", "a switch that is lost"),
+        param("rate", Kind::Rate, "1B/s", "a cable's new rate; cut unless given"),
     ],
 };
 

@@ -1,7 +1,8 @@
 //! Adaptive routing among the shortest ways: each packet takes the least loaded of some candidates.
 
 use super::{At, Routing, RoutingEntry, Step, Trip};
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module.
 pub const ADAPTIVE: RoutingEntry = RoutingEntry {
@@ -9,12 +10,7 @@ pub const ADAPTIVE: RoutingEntry = RoutingEntry {
         name: "adaptive",
         about: "the least loaded of some shortest ways, for each packet",
         source: "",
-        params: &[Param {
-            name: "candidates",
-            about: "ways to look at, drawn at random; 0 = all",
-            kind: Kind::Count,
-            default: "4",
-        }],
+        params: &[param("candidates", Kind::Count, "4", "ways to look at, drawn at random; 0 = all")],
     },
     build,
 };

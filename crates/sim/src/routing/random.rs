@@ -1,7 +1,8 @@
 //! Random choice among the shortest ways: per packet (spraying), per message, or per flow (ECMP).
 
 use super::{At, Routing, RoutingEntry, Step, Trip};
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module.
 pub const RANDOM: RoutingEntry = RoutingEntry {
@@ -9,12 +10,7 @@ pub const RANDOM: RoutingEntry = RoutingEntry {
         name: "random",
         about: "a random shortest way for each packet, message or flow (ECMP)",
         source: "",
-        params: &[Param {
-            name: "per",
-            about: "what keeps to one way",
-            kind: Kind::Choice(&["packet", "message", "flow"]),
-            default: "packet",
-        }],
+        params: &[param("per", Kind::Choice(&["packet", "message", "flow"]), "packet", "what keeps to one way")],
     },
     build,
 };

@@ -7,8 +7,9 @@
 //! of Valiant's throughput on adversarial traffic.
 
 use super::{At, Routing, RoutingEntry, Step, Trip};
+use crate::base::param;
 use crate::topology::{Port, Switch};
-use spec::{Card, Kind, Param, Params, ReadParams};
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module. Two and two candidates are what Aries looks at.
 pub const UGAL: RoutingEntry = RoutingEntry {
@@ -17,15 +18,15 @@ pub const UGAL: RoutingEntry = RoutingEntry {
         about: "the shortest way or a detour, by load and length, for each packet (UGAL-L, progressive)",
         source: "Singh 2005; Jiang, Kim, Dally, ISCA 2009 (progressive adaptive routing)",
         params: &[
-            Param { name: "minimal", about: "minimal ways to look at", kind: Kind::Count, default: "2" },
-            Param { name: "detours", about: "detours to look at", kind: Kind::Count, default: "2" },
-            Param { name: "bias", about: "bytes by which a detour must be better", kind: Kind::Size, default: "32KiB" },
-            Param {
-                name: "progressive",
-                about: "whether a packet may be turned away after its first switch",
-                kind: Kind::Choice(&["true", "false"]),
-                default: "true",
-            },
+            param("minimal", Kind::Count, "2", "minimal ways to look at"),
+            param("detours", Kind::Count, "2", "detours to look at"),
+            param("bias", Kind::Size, "32KiB", "bytes by which a detour must be better"),
+            param(
+                "progressive",
+                Kind::Choice(&["true", "false"]),
+                "true",
+                "whether a packet may be turned away after its first switch",
+            ),
         ],
     },
     build,

@@ -4,7 +4,8 @@ use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
 use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module. The counts are those of the cabling files of real systems: 15 green, 15 black and 10 blue ports.
 pub const ARIES: TopologyEntry = TopologyEntry {
@@ -13,23 +14,18 @@ pub const ARIES: TopologyEntry = TopologyEntry {
         about: "dragonfly whose groups are chassis x slots: green cables in rows, black in columns, blue between groups",
         source: "Cray XC series network, WP-Aries01-1112",
         params: &[
-            Param { name: "groups", about: "groups, 0 = as many as the nodes need", kind: Kind::Count, default: "0" },
-            Param { name: "chassis", about: "chassis per group", kind: Kind::Count, default: "6" },
-            Param { name: "slots", about: "switches per chassis", kind: Kind::Count, default: "16" },
-            Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "4" },
-            Param { name: "green_links", about: "cables between two of a chassis", kind: Kind::Count, default: "1" },
-            Param { name: "black_links", about: "cables between two of a slot", kind: Kind::Count, default: "3" },
-            Param { name: "blue_links", about: "cables between two groups", kind: Kind::Count, default: "24" },
-            Param { name: "blue_ports", about: "most blue cables of a switch", kind: Kind::Count, default: "10" },
-            Param {
-                name: "local_rate",
-                about: "rate of green and black cables",
-                kind: Kind::Rate,
-                default: "5.25GB/s",
-            },
-            Param { name: "local_latency", about: "flight of green and black", kind: Kind::Time, default: "20ns" },
-            Param { name: "global_rate", about: "rate of a blue cable", kind: Kind::Rate, default: "4.69GB/s" },
-            Param { name: "global_latency", about: "flight of a blue cable", kind: Kind::Time, default: "100ns" },
+            param("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need"),
+            param("chassis", Kind::Count, "6", "chassis per group"),
+            param("slots", Kind::Count, "16", "switches per chassis"),
+            param("endpoints", Kind::Count, "4", "endpoints per switch"),
+            param("green_links", Kind::Count, "1", "cables between two of a chassis"),
+            param("black_links", Kind::Count, "3", "cables between two of a slot"),
+            param("blue_links", Kind::Count, "24", "cables between two groups"),
+            param("blue_ports", Kind::Count, "10", "most blue cables of a switch"),
+            param("local_rate", Kind::Rate, "5.25GB/s", "rate of green and black cables"),
+            param("local_latency", Kind::Time, "20ns", "flight of green and black"),
+            param("global_rate", Kind::Rate, "4.69GB/s", "rate of a blue cable"),
+            param("global_latency", Kind::Time, "100ns", "flight of a blue cable"),
         ],
     },
     build,

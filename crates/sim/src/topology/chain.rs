@@ -2,7 +2,8 @@
 
 use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module.
 pub const CHAIN: TopologyEntry = TopologyEntry {
@@ -11,9 +12,9 @@ pub const CHAIN: TopologyEntry = TopologyEntry {
         about: "switches in a line, for tests of fairness and of parallel simulation",
         source: "",
         params: &[
-            Param { name: "switches", about: "length of the line", kind: Kind::Count, default: "4" },
-            Param { name: "rate", about: "rate of a cable", kind: Kind::Rate, default: "12.5GB/s" },
-            Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "100ns" },
+            param("switches", Kind::Count, "4", "length of the line"),
+            param("rate", Kind::Rate, "12.5GB/s", "rate of a cable"),
+            param("latency", Kind::Time, "100ns", "time of flight of a cable"),
         ],
     },
     build,

@@ -3,7 +3,8 @@
 use super::groups::{Groups, Measures};
 use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module.
 pub const DRAGONFLY: TopologyEntry = TopologyEntry {
@@ -12,21 +13,16 @@ pub const DRAGONFLY: TopologyEntry = TopologyEntry {
         about: "groups of fully connected switches, every two groups joined by cables",
         source: "Kim, Dally, Scott, Abts, ISCA 2008",
         params: &[
-            Param { name: "groups", about: "groups, 0 = as many as the nodes need", kind: Kind::Count, default: "0" },
-            Param { name: "switches", about: "switches per group (a)", kind: Kind::Count, default: "8" },
-            Param { name: "endpoints", about: "endpoints per switch (p)", kind: Kind::Count, default: "4" },
-            Param { name: "global", about: "global cables per switch (h)", kind: Kind::Count, default: "4" },
-            Param {
-                name: "pair_links",
-                about: "global cables between two groups, 0 = as many as h allows",
-                kind: Kind::Count,
-                default: "0",
-            },
-            Param { name: "local_links", about: "parallel local cables", kind: Kind::Count, default: "1" },
-            Param { name: "local_rate", about: "rate of a local cable", kind: Kind::Rate, default: "12.5GB/s" },
-            Param { name: "local_latency", about: "flight of a local cable", kind: Kind::Time, default: "20ns" },
-            Param { name: "global_rate", about: "rate of a global cable", kind: Kind::Rate, default: "12.5GB/s" },
-            Param { name: "global_latency", about: "flight of a global cable", kind: Kind::Time, default: "150ns" },
+            param("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need"),
+            param("switches", Kind::Count, "8", "switches per group (a)"),
+            param("endpoints", Kind::Count, "4", "endpoints per switch (p)"),
+            param("global", Kind::Count, "4", "global cables per switch (h)"),
+            param("pair_links", Kind::Count, "0", "global cables between two groups, 0 = as many as h allows"),
+            param("local_links", Kind::Count, "1", "parallel local cables"),
+            param("local_rate", Kind::Rate, "12.5GB/s", "rate of a local cable"),
+            param("local_latency", Kind::Time, "20ns", "flight of a local cable"),
+            param("global_rate", Kind::Rate, "12.5GB/s", "rate of a global cable"),
+            param("global_latency", Kind::Time, "150ns", "flight of a global cable"),
         ],
     },
     build,

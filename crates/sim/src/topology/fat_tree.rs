@@ -13,7 +13,8 @@
 
 use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams};
 
 /// See the module.
 pub const FAT_TREE: TopologyEntry = TopologyEntry {
@@ -22,43 +23,18 @@ pub const FAT_TREE: TopologyEntry = TopologyEntry {
         about: "two or three levels of switches, every leaf connected to all switches above it",
         source: "Leiserson 1985; d-mod-k: Zahavi, Johnson, Kerbyson, Lang 2010",
         params: &[
-            Param { name: "levels", about: "levels of switches, 2 or 3", kind: Kind::Count, default: "2" },
-            Param { name: "radix", about: "ports of every switch", kind: Kind::Count, default: "36" },
-            Param {
-                name: "taper",
-                about: "endpoints per cable up of a leaf: 1, 2, 3...",
-                kind: Kind::Real,
-                default: "1",
-            },
-            Param {
-                name: "down",
-                about: "endpoints per leaf, 0 = by radix and taper",
-                kind: Kind::Count,
-                default: "0",
-            },
-            Param { name: "up", about: "cables up of a leaf, 0 = the ports left", kind: Kind::Count, default: "0" },
-            Param {
-                name: "parallel",
-                about: "cables between a leaf and a switch above",
-                kind: Kind::Count,
-                default: "1",
-            },
-            Param { name: "pod", about: "leaves per pod, 0 = half of the radix", kind: Kind::Count, default: "0" },
-            Param {
-                name: "agg_up",
-                about: "cables up of an aggregation switch, 0 = the ports left",
-                kind: Kind::Count,
-                default: "0",
-            },
-            Param {
-                name: "rate",
-                about: "rate of a cable between leaf and level 1",
-                kind: Kind::Rate,
-                default: "12.5GB/s",
-            },
-            Param { name: "latency", about: "its time of flight", kind: Kind::Time, default: "30ns" },
-            Param { name: "core_rate", about: "rate of a cable to the core", kind: Kind::Rate, default: "12.5GB/s" },
-            Param { name: "core_latency", about: "its time of flight", kind: Kind::Time, default: "150ns" },
+            param("levels", Kind::Count, "2", "levels of switches, 2 or 3"),
+            param("radix", Kind::Count, "36", "ports of every switch"),
+            param("taper", Kind::Real, "1", "endpoints per cable up of a leaf: 1, 2, 3..."),
+            param("down", Kind::Count, "0", "endpoints per leaf, 0 = by radix and taper"),
+            param("up", Kind::Count, "0", "cables up of a leaf, 0 = the ports left"),
+            param("parallel", Kind::Count, "1", "cables between a leaf and a switch above"),
+            param("pod", Kind::Count, "0", "leaves per pod, 0 = half of the radix"),
+            param("agg_up", Kind::Count, "0", "cables up of an aggregation switch, 0 = the ports left"),
+            param("rate", Kind::Rate, "12.5GB/s", "rate of a cable between leaf and level 1"),
+            param("latency", Kind::Time, "30ns", "its time of flight"),
+            param("core_rate", Kind::Rate, "12.5GB/s", "rate of a cable to the core"),
+            param("core_latency", Kind::Time, "150ns", "its time of flight"),
         ],
     },
     build,
@@ -115,24 +91,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     if !(0.01..=1000.0).contains(&taper) {
         return Err(format!("fat-tree: taper={taper}: choose endpoints per cable up, e.g. 1 (none), 2 (half)"));
     }
-    let down = match count("down") {
-        0 => ((radix as f64 * taper / (1.0 + taper)).round() as usize).clamp(1, radix - 1),
-        given => given,
-    };
-    let up = match (count("up"), count("down")) {
-        (0, 0) => radix.saturating_sub(down),
-        (0, _) => ((down as f64 / taper).round() as usize).max(1),
-        (given, _) => given,
-    };
-    let parallel = count("parallel");
-    if down + up > radix || up == 0 {
-        return Err(format!(
-            "fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"
-        ));
-    }
-    if parallel == 0 || up % parallel != 0 {
-        return Err(format!("fat-tree: parallel={parallel}: must divide the {up} cables up of a leaf"));
-    }
+    let (down, up, parallel) = leaf_shape(params)?;
     let leaves = config.endpoints().div_ceil(down).max(1);
     let (pod, agg_up) =
         if levels == 2 { (leaves, 0) } else { pod_shape(count("pod"), count("agg_up"), radix, parallel)? };
@@ -168,6 +127,31 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     };
     tree.number(config.endpoints());
     Ok(Box::new(tree))
+}
+
+/// Endpoints of a leaf, its cables up, and how many of these lead to one switch.
+fn leaf_shape(params: &Params) -> Result<(usize, usize, usize), String> {
+    let count = |name: &str| params.count(name) as usize;
+    let (radix, taper) = (count("radix"), params.real("taper"));
+    let down = match count("down") {
+        0 => ((radix as f64 * taper / (1.0 + taper)).round() as usize).clamp(1, radix - 1),
+        given => given,
+    };
+    let up = match (count("up"), count("down")) {
+        (0, 0) => radix.saturating_sub(down),
+        (0, _) => ((down as f64 / taper).round() as usize).max(1),
+        (given, _) => given,
+    };
+    let parallel = count("parallel");
+    if down + up > radix || up == 0 {
+        return Err(format!(
+            "fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"
+        ));
+    }
+    if parallel == 0 || up % parallel != 0 {
+        return Err(format!("fat-tree: parallel={parallel}: must divide the {up} cables up of a leaf"));
+    }
+    Ok((down, up, parallel))
 }
 
 /// Leaves per pod and cables to the core of an aggregation switch.

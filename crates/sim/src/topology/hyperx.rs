@@ -6,7 +6,8 @@
 use super::grid::Grid;
 use super::{Cable, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams, Rng};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams, Rng};
 
 /// See the module.
 pub const HYPERX: TopologyEntry = TopologyEntry {
@@ -15,16 +16,11 @@ pub const HYPERX: TopologyEntry = TopologyEntry {
         about: "a grid of switches, each cabled to all others of its row in every dimension",
         source: "Ahn, Binkert, Davis, McLaren, Schreiber, SC 2009",
         params: &[
-            Param { name: "dims", about: "switches in each dimension", kind: Kind::Text, default: "4x4" },
-            Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "4" },
-            Param { name: "parallel", about: "cables between two switches", kind: Kind::Count, default: "1" },
-            Param {
-                name: "rate",
-                about: "rate of a cable, or a list, one per dimension",
-                kind: Kind::Text,
-                default: "12.5GB/s",
-            },
-            Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "50ns" },
+            param("dims", Kind::Text, "4x4", "switches in each dimension"),
+            param("endpoints", Kind::Count, "4", "endpoints per switch"),
+            param("parallel", Kind::Count, "1", "cables between two switches"),
+            param("rate", Kind::Text, "12.5GB/s", "rate of a cable, or a list, one per dimension"),
+            param("latency", Kind::Time, "50ns", "time of flight of a cable"),
         ],
     },
     build,

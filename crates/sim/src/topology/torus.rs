@@ -7,7 +7,8 @@
 use super::grid::Grid;
 use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
-use spec::{Card, Kind, Param, Params, ReadParams, Rng};
+use crate::base::param;
+use spec::{Card, Kind, Params, ReadParams, Rng};
 
 /// See the module.
 pub const TORUS: TopologyEntry = TopologyEntry {
@@ -16,21 +17,11 @@ pub const TORUS: TopologyEntry = TopologyEntry {
         about: "a grid of switches, each cabled to its neighbours",
         source: "dateline channels: Dally, Seitz 1987",
         params: &[
-            Param { name: "dims", about: "switches in each dimension", kind: Kind::Text, default: "4x4x4" },
-            Param { name: "endpoints", about: "endpoints per switch", kind: Kind::Count, default: "2" },
-            Param {
-                name: "wrap",
-                about: "cables round the ends",
-                kind: Kind::Choice(&["true", "false"]),
-                default: "true",
-            },
-            Param {
-                name: "rate",
-                about: "rate of a cable, or a list, one per dimension",
-                kind: Kind::Text,
-                default: "12.5GB/s",
-            },
-            Param { name: "latency", about: "time of flight of a cable", kind: Kind::Time, default: "20ns" },
+            param("dims", Kind::Text, "4x4x4", "switches in each dimension"),
+            param("endpoints", Kind::Count, "2", "endpoints per switch"),
+            param("wrap", Kind::Choice(&["true", "false"]), "true", "cables round the ends"),
+            param("rate", Kind::Text, "12.5GB/s", "rate of a cable, or a list, one per dimension"),
+            param("latency", Kind::Time, "20ns", "time of flight of a cable"),
         ],
     },
     build,
