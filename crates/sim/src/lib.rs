@@ -6,12 +6,27 @@
 //!                                     meeting (split, sum)  control   routing over topology
 //! ```
 //!
+//! The rooms, each of which knows only those above it:
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `base` | numbers of things, the clock and its events, two containers |
+//! | [`file`] | the machine file: every knob, faults, the files that come with the program |
+//! | [`topology`] | which switches there are, how they are cabled, which ways lead nearer |
+//! | `link` | cables, packets, the outputs at which packets wait |
+//! | [`routing`], [`control`] | which way a packet takes; how sources hold back |
+//! | `net` | the network as built, and one part of it while a run lasts |
+//! | `host` | ranks, and what messages mean to them |
+//! | `view` | numbers, a picture and a film for people |
+//! | `run` | parts on threads, and the fibers in which ranks run |
+//!
 //! Time is integer picoseconds. A run is a pure function of the configuration and the body: the number of threads and the
 //! kind of event queue do not change a bit of it. Switches have finite input buffers and credits, so congestion spreads as it
 //! does in lossless networks, without any tuning.
 //!
 //! Adding a topology, a routing or a congestion control is one new file and one line in [`topology::TOPOLOGIES`],
-//! [`routing::ROUTINGS`] or [`control::CONTROLS`].
+//! [`routing::ROUTINGS`] or [`control::CONTROLS`]; a knob of a machine file is one line in `file/config.rs`, a machine one
+//! file and its name in [`BUILTIN`].
 //!
 //! Not modelled: bit errors of links, the internal structure of switches, the memory system of nodes.
 

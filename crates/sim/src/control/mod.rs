@@ -1,7 +1,10 @@
 //! Congestion control: what switches mark, what destinations report, and how sources hold back.
 //!
-//! To add one: write `control/x.rs` with a `pub const X: ControlEntry` and a type that implements [`Control`], and add one line to
-//! [`CONTROLS`]. One object is made for each part of the network that is simulated together; it holds the state of that
+//! To add one: write `control/x.rs` with a `pub const X: ControlEntry` (card, `build`, what it hears) and a type that
+//! implements [`Control`], name the file below, and add one line to [`CONTROLS`]. The tests hold it to what it says: it acts,
+//! and it lets its sources go again.
+//!
+//! One object is made for each part of the network that is simulated together; it holds the state of that
 //! part's ports and sources in its own tables and is called at these places:
 //!
 //! ```text

@@ -1,9 +1,11 @@
 //! Topologies: which switches there are, how they are cabled, and which ways lead nearer to a destination.
 //!
-//! To add one: write `topology/x.rs` with a `pub const X: TopologyEntry` (card, `build`) and a type that implements [`Topology`], and
-//! add one line to [`TOPOLOGIES`]. `build` refuses impossible parameters by name. The tests iterate the table: every entry
-//! is wired, every pair of switches is walked by `ways` (each step must bring `hops` down by one), and the virtual channels
-//! are checked for cycles.
+//! To add one: write `topology/x.rs` with a `pub const X: TopologyEntry` (card, `build`, small shapes for the tests) and a
+//! type that implements [`Topology`], name the file below, and add one line to [`TOPOLOGIES`]. `build` refuses impossible
+//! parameters by name. A cable is laid with its [`Reach`], from which its buffers follow.
+//!
+//! The tests iterate the table in every shape. Every port must have its cable, each step of `ways` must bring `hops` down,
+//! and the virtual channels must be free of cycles.
 //!
 //! A topology does not choose among ways (that is `routing/`) and knows nothing of buffers, packets or time.
 
