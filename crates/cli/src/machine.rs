@@ -28,7 +28,7 @@ pub enum Target {
         /// Its file.
         file: String,
         /// The machine itself.
-        machine: Box<sim::Machine>,
+        machine: Box<sim::Simulator>,
     },
 }
 
@@ -81,7 +81,7 @@ impl Target {
         if let Some(threads) = number("threads") {
             config.threads = threads;
         }
-        let machine = sim::Machine::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
+        let machine = sim::Simulator::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
         Ok(Target::Simulated { name, file, machine: Box::new(machine) })
     }
 

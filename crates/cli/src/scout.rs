@@ -13,7 +13,7 @@ use comm::{Buffer, Comm};
 #[derive(Clone, Copy)]
 pub enum Whereabouts<'a> {
     /// A simulated machine knows its wires.
-    Simulated(&'a sim::Machine),
+    Simulated(&'a sim::Simulator),
     /// A real one, under MPI or alone.
     Real,
 }

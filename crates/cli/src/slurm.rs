@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn rank_0_learns_the_switches_of_all_nodes() {
         let config = sim::Config::from_toml("nodes = 4\nranks_per_node = 3\n").unwrap();
-        let machine = sim::Machine::new(config).unwrap();
+        let machine = sim::Simulator::new(config).unwrap();
         let told = Mutex::new(None);
         let body = |world: &dyn Comm| {
             let node = world.node();

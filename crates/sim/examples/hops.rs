@@ -11,7 +11,7 @@
 use comm::{Buffer, Comm, Data, Machine as _, Op, Pending};
 use spec::{Rng, Time};
 use std::collections::VecDeque;
-use tailback_sim::{Config, Machine};
+use tailback_sim::{Config, Simulator};
 
 const KIM: &str =
     "nodes = 1056\nranks_per_node = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 8\nendpoints = 4\nglobal = 4\n";
@@ -87,7 +87,7 @@ fn config(network: &str, routing: &str, threads: usize) -> Result<Config, String
     let mut config = Config::from_toml(&text).map_err(|e| e.to_string())?;
     config.routing = (routing.to_string(), spec::Params::new());
     config.threads = threads;
-    config.eager = 1 << 30;
+    config.protocol.eager = 1 << 30;
     config.host.send_overhead = Time::ZERO;
     config.host.recv_overhead = Time::ZERO;
     Ok(config)
@@ -104,7 +104,7 @@ fn main() -> Result<(), String> {
     let (network, routing) = (word(0, "dragonfly-1056"), word(1, "minimal"));
     let (load, bytes, us) = (number(2, "0.5")?, number(3, "65536")? as usize, number(4, "100")? as u64);
     for _ in 0..number(6, "1")? as usize {
-        let machine = Machine::new(config(network, routing, number(5, "1")? as usize)?).map_err(|e| e.to_string())?;
+        let machine = Simulator::new(config(network, routing, number(5, "1")? as usize)?).map_err(|e| e.to_string())?;
         let chunks = schedule(machine.config(), load, bytes, us);
         let (start, before) = (std::time::Instant::now(), cpu());
         machine.run(&|comm| traffic(comm, &chunks, bytes)).map_err(|e| e.to_string())?;

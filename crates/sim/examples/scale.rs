@@ -6,7 +6,7 @@
 use comm::{Machine as _, Reduce, agree};
 use spec::Time;
 use std::time::Instant;
-use tailback_sim::{Config, Machine};
+use tailback_sim::{Config, Simulator};
 
 /// A value of /proc/self/status in MiB.
 fn status_mib(name: &str) -> f64 {
@@ -29,7 +29,7 @@ fn idle(nodes: usize) {
         "nodes = {nodes}\nranks_per_node = 1\nthreads = 1\n[topology]\nkind = \"dragonfly\"\nswitches = 32\nendpoints = 16\nglobal = 16\n"
     );
     let before = status_mib("VmRSS:");
-    let machine = Machine::new(Config::from_toml(&text).expect("a machine file")).expect("a machine");
+    let machine = Simulator::new(Config::from_toml(&text).expect("a machine file")).expect("a machine");
     let built = status_mib("VmRSS:");
     let body = |comm: &dyn comm::Comm| {
         let (me, rounds) = (comm.rank(), if comm.rank() < 2 { 1000 } else { 0 });
@@ -60,7 +60,7 @@ fn main() {
         let per = if ranks >= 10_000 { 20 } else { 4 };
         let (start, before) = (Instant::now(), cpu());
         let config = Config { nodes: ranks / per, ranks_per_node: per, ..Config::default() };
-        let machine = Machine::new(config).expect("a machine");
+        let machine = Simulator::new(config).expect("a machine");
         let body = |comm: &dyn comm::Comm| {
             comm.barrier();
             let sum = agree(comm, 1.0, Reduce::Sum);

@@ -9,7 +9,7 @@ mod incast;
 
 use incast::{Roles, run};
 use spec::Time;
-use tailback_sim::{Config, Machine};
+use tailback_sim::{Config, Simulator};
 
 /// Eight leaves of eight nodes, eight spines; packets go up by any.
 const DEFAULT: &str =
@@ -36,15 +36,15 @@ fn main() {
     let config = Config::from_toml(&text).unwrap_or_else(|e| panic!("{e}"));
     let duration = Time::from_us(20_000);
     let roles = Roles { root: 0, victims: Some([9, 1]), bytes: 0, duration: Time::from_us(200) };
-    let alone = run(&Machine::new(config.clone()).unwrap_or_else(|e| panic!("{e}")), roles).summary(Time::ZERO);
+    let alone = run(&Simulator::new(config.clone()).unwrap_or_else(|e| panic!("{e}")), roles).summary(Time::ZERO);
     println!("8-byte latency alone: mean {:.3} us, median {:.3}, 99 % {:.3}", alone[0], alone[1], alone[2]);
     println!("control                        after       mean   median      99 %  x mean  x 99 %  goodput  samples");
     for (name, given) in CASES {
         let mut config = config.clone();
-        config.small = if *given == SMALL { 1024 } else { 0 };
+        config.protocol.small = if *given == SMALL { 1024 } else { 0 };
         let pairs = given.split_whitespace().filter(|&p| p != SMALL).filter_map(|p| p.split_once('='));
         config.control = (name.to_string(), pairs.map(|(k, v)| (k.to_string(), v.to_string())).collect());
-        let machine = Machine::new(config).unwrap_or_else(|e| panic!("{e}"));
+        let machine = Simulator::new(config).unwrap_or_else(|e| panic!("{e}"));
         let outcome = run(&machine, Roles { bytes: 64 << 10, duration, ..roles });
         for after in [Time::ZERO, Time::from_us(10_000)] {
             let s = outcome.summary(after);

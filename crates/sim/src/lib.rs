@@ -6,68 +6,44 @@
 //!                                     meeting (split, sum)  control   routing over topology
 //! ```
 //!
+//! The rooms, each of which knows only those above it:
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `base` | numbers of things, the clock and its events, two containers |
+//! | [`file`] | the machine file: every knob, faults, the files that come with the program |
+//! | [`topology`] | which switches there are, how they are cabled, which ways lead nearer |
+//! | `link` | cables, packets, the outputs at which packets wait |
+//! | [`routing`], [`control`] | which way a packet takes; how sources hold back |
+//! | `net` | the network as built, and one part of it while a run lasts |
+//! | `host` | ranks, and what messages mean to them |
+//! | `view` | numbers, a picture and a film for people |
+//! | `run` | parts on threads, and the fibers in which ranks run |
+//!
 //! Time is integer picoseconds. A run is a pure function of the configuration and the body: the number of threads and the
 //! kind of event queue do not change a bit of it. Switches have finite input buffers and credits, so congestion spreads as it
 //! does in lossless networks, without any tuning.
 //!
 //! Adding a topology, a routing or a congestion control is one new file and one line in [`topology::TOPOLOGIES`],
-//! [`routing::ROUTINGS`] or [`control::CONTROLS`].
+//! [`routing::ROUTINGS`] or [`control::CONTROLS`]; a knob of a machine file is one line in `file/config.rs`, a machine one
+//! file and its name in [`BUILTIN`].
 //!
 //! Not modelled: bit errors of links, the internal structure of switches, the memory system of nodes.
 
-mod barrier;
-mod comm;
-pub mod config;
+mod base;
 pub mod control;
-mod counters;
-mod describe;
-mod draw;
-mod event;
-mod fabric;
-mod faults;
-mod film;
-mod loss;
-mod lp;
-mod machine;
-mod matching;
-mod meeting;
-mod nic;
-mod order;
-mod output;
-mod packet;
-mod protocol;
+pub mod file;
+mod host;
+mod link;
+mod net;
 pub mod routing;
-mod slab;
-mod switch;
-mod table;
+mod run;
 pub mod topology;
+mod view;
 
-pub use config::{Config, ConfigError};
-pub use counters::{PortCounters, Stats};
-pub use describe::{Cables, Description, describe};
-pub use draw::draw;
-pub use event::QueueKind;
-pub use faults::{Fault, Place};
-pub use film::{Bundle, Film, FilmBox, Slice};
-pub use machine::Machine;
-pub use output::{Counters, Load};
-
-/// The machines that come with the program: name and machine file.
-pub const BUILTIN: &[(&str, &str)] = &[
-    ("default", include_str!("../../../machines/default.toml")),
-    ("small-dragonfly", include_str!("../../../machines/small-dragonfly.toml")),
-    ("small-fat-tree", include_str!("../../../machines/small-fat-tree.toml")),
-    ("crystal", include_str!("../../../machines/crystal.toml")),
-    ("osprey", include_str!("../../../machines/osprey.toml")),
-    ("edison", include_str!("../../../machines/edison.toml")),
-    ("theta", include_str!("../../../machines/theta.toml")),
-    ("sierra", include_str!("../../../machines/sierra.toml")),
-    ("summit", include_str!("../../../machines/summit.toml")),
-    ("malbec", include_str!("../../../machines/malbec.toml")),
-    ("bluewaters", include_str!("../../../machines/bluewaters.toml")),
-];
-
-/// The machine file of a built-in machine.
-pub fn builtin(name: &str) -> Option<&'static str> {
-    BUILTIN.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
-}
+pub use base::{QueueKind, Reach};
+pub use file::{BUILTIN, Config, ConfigError, Fault, FaultSite, builtin};
+pub use link::{Counters, Load};
+pub use net::{PortCounters, Stats};
+pub use run::Simulator;
+pub use view::{Bundle, Cables, Description, Film, FilmBox, Slice, describe, draw};

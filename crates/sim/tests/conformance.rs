@@ -2,8 +2,9 @@
 
 mod common;
 
-use comm::conformance;
-use common::{machine, run};
+use comm::{Comm, Node, Op, Pending, PendingSum, Rank, Refusal, Window, conformance};
+use common::{failure, machine, run};
+use spec::{Time, Work};
 
 fn conforms(text: &str) {
     run(&machine(text), |comm| conformance::run_all(comm, |_| ()));
@@ -46,4 +47,56 @@ fn several_parts() {
 #[test]
 fn two_threads() {
     conforms(&format!("threads = 2\nnodes = 3\nranks_per_node = 1\n{CHAIN}"));
+}
+
+/// A rank that forgets the last byte of what it is sent.
+struct Forgetful<'a>(&'a dyn Comm);
+
+impl Comm for Forgetful<'_> {
+    fn rank(&self) -> Rank {
+        self.0.rank()
+    }
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+    fn node(&self) -> Node {
+        self.0.node()
+    }
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+    fn exchange(&self, ops: &mut [Op<'_>]) {
+        self.0.exchange(ops);
+        for op in ops {
+            if let Op::Recv { into: comm::Buffer::Bytes(bytes), .. } = op
+                && let Some(last) = bytes.last_mut()
+            {
+                *last ^= 1;
+            }
+        }
+    }
+    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
+        self.0.begin(ops)
+    }
+    fn compute(&self, work: Work, f: &mut dyn FnMut()) {
+        self.0.compute(work, f);
+    }
+    fn charge(&self, work: Work) -> bool {
+        self.0.charge(work)
+    }
+    fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
+        self.0.split(color, key)
+    }
+    fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
+        self.0.window(len)
+    }
+    fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
+        self.0.start_sum(x)
+    }
+}
+
+#[test]
+fn a_wrong_rank_is_caught() {
+    let error = failure(&machine("nodes = 3\n"), |comm| conformance::run_all(&Forgetful(comm), |_| ()));
+    assert!(error.0.contains("rank"), "{error}");
 }

@@ -7,7 +7,7 @@ use common::{failure, machine, recv, run, send};
 use spec::Time;
 use std::sync::Mutex;
 use tailback_sim::routing::ROUTINGS;
-use tailback_sim::{Config, Machine};
+use tailback_sim::{Config, Simulator};
 
 /// Four leaves (switches 0 to 3) of four nodes, four spines (4 to 7).
 const TREE: &str = "ranks_per_node = 1\nnodes = 16\n[topology]\nkind = \"fat-tree\"\nradix = 8\n";
@@ -17,7 +17,7 @@ fn fault(text: &str) -> String {
 }
 
 /// Everybody sends `bytes` to the node half a machine away, `rounds` times; the time at which the last has everything.
-fn shift(machine: &Machine, rounds: usize, bytes: usize) -> Time {
+fn shift(machine: &Simulator, rounds: usize, bytes: usize) -> Time {
     let end = Mutex::new(Time::ZERO);
     run(machine, |comm| {
         let (n, me) = (comm.size(), comm.rank());
@@ -84,7 +84,7 @@ fn detours_are_found_where_no_shortest_way_is_left() {
                 fault(&format!("at = \"1us\"\nlink = \"{cut}\""))
             );
             let config = Config::from_toml(&text).unwrap();
-            let m = Machine::new(config).unwrap_or_else(|e| panic!("{topology}: {e}"));
+            let m = Simulator::new(config).unwrap_or_else(|e| panic!("{topology}: {e}"));
             run(&m, |comm| {
                 for _ in 0..20 {
                     comm.alltoall(Data::Len(16 * 3000), Buffer::Len(16 * 3000));
@@ -162,7 +162,7 @@ fn places_that_do_not_exist_are_named() {
         let config = Config::from_toml(&(TREE.to_string() + &fault(what)));
         match config {
             Err(e) => e.to_string(),
-            Ok(config) => Machine::new(config).err().expect("refused").to_string(),
+            Ok(config) => Simulator::new(config).err().expect("refused").to_string(),
         }
     };
     assert!(refused("switch = 8").ends_with("fault: switch 8: the machine has switches 0 to 7"));

@@ -9,9 +9,9 @@ use comm::conformance;
 use common::{machine, run};
 use incast::{Roles, jain};
 use spec::Time;
-use tailback_sim::Machine;
+use tailback_sim::Simulator;
 
-fn lossy(text: &str) -> Machine {
+fn lossy(text: &str) -> Simulator {
     machine(&format!("ranks_per_node = 1\n{text}[switch]\nfull = \"drop\"\nbuffer = \"32KiB\"\n"))
 }
 

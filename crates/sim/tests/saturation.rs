@@ -6,21 +6,21 @@ mod common;
 mod traffic;
 
 use tailback_sim::Config;
-use traffic::{Outcome, Pattern, Traffic};
+use traffic::{Carried, Pattern, Traffic};
 
 /// p=2, a=4, h=2, g=9: 72 nodes, every pair of groups joined by one cable.
 const DRAGONFLY: &str = "nodes = 72\n[topology]\nkind = \"dragonfly\"\nswitches = 4\nendpoints = 2\nglobal = 2\n";
 /// Eight leaves of eight, no taper.
 const TREE: &str = "nodes = 64\n[topology]\nkind = \"fat-tree\"\nradix = 16\n";
 
-fn carried(network: &str, routing: &str, pattern: Pattern, load: f64) -> Outcome {
+fn carried(network: &str, routing: &str, pattern: Pattern, load: f64) -> Carried {
     // Small buffers fill soon: what enters the network is what it carries only after that.
     let text = format!("{network}[routing]\nkind = \"{routing}\"\n[switch]\nbuffer = \"32KiB\"\n");
     let t = Traffic { pattern, load, bytes: 4096, warm_us: 200, measure_us: 100 };
     traffic::run(Config::from_toml(&text).unwrap(), &t)
 }
 
-fn between(name: &str, outcome: Outcome, low: f64, high: f64) {
+fn between(name: &str, outcome: Carried, low: f64, high: f64) {
     let a = outcome.accepted;
     assert!((low..=high).contains(&a), "{name}: accepted {a:.3}, expected {low} to {high}; {outcome:?}");
 }

@@ -7,7 +7,7 @@ use spec::Time;
 use std::sync::Mutex;
 
 /// Sends `bytes` from one rank to another on an idle machine and returns the time of the whole, seen from the receiver.
-fn measured(machine: &tailback_sim::Machine, from: usize, to: usize, bytes: usize) -> Time {
+fn measured(machine: &tailback_sim::Simulator, from: usize, to: usize, bytes: usize) -> Time {
     let time = Mutex::new(Time::ZERO);
     run(machine, |comm| {
         if comm.rank() == from {

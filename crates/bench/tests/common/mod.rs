@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use tailback_bench::{Counters, Facts, Observer};
 
 /// `nodes` nodes with `ranks` ranks each on one switch.
-pub fn machine(nodes: usize, ranks: usize) -> sim::Machine {
+pub fn machine(nodes: usize, ranks: usize) -> sim::Simulator {
     let text = format!("nodes = {nodes}\nranks_per_node = {ranks}\n[topology]\nkind = \"single-switch\"\n");
-    sim::Machine::new(sim::Config::from_toml(&text).expect("a valid file")).expect("a valid machine")
+    sim::Simulator::new(sim::Config::from_toml(&text).expect("a valid file")).expect("a valid machine")
 }
 
 pub fn facts() -> Facts {
@@ -36,7 +36,7 @@ impl Observer for Kept {
 }
 
 /// Runs `plan` on a machine and returns the last record.
-pub fn run(machine: &sim::Machine, plan: &Plan, skew: bool) -> RunRecord {
+pub fn run(machine: &sim::Simulator, plan: &Plan, skew: bool) -> RunRecord {
     let kept = Kept::default();
     let body = |world: &dyn Comm| {
         let skewed;

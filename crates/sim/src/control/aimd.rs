@@ -7,15 +7,14 @@
 //!
 //! Not modelled: slow start, the window (the rate stands for window / round trip), growing timeouts.
 
-use super::{Asks, Control, Entry, Flow, Maker};
+use super::{Asks, Control, ControlEntry, Hears, Maker, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Time};
 use std::sync::Arc;
 
 /// See the module.
-pub const AIMD: Entry = Entry {
+pub const AIMD: ControlEntry = ControlEntry {
     card: Card {
         name: "aimd",
         about: "sources slow down when packets are lost, as TCP does",
@@ -26,12 +25,13 @@ pub const AIMD: Entry = Entry {
         ],
     },
     build,
+    hears: Hears::Losses,
 };
 
 /// The slowest rate, in packets per round trip: a window of less than one packet.
 const SLOWEST: f64 = 1.0 / 64.0;
 
-struct Settings {
+struct AimdSettings {
     rtt: u64,
     beta: f64,
     line: f64,
@@ -50,7 +50,7 @@ struct Source {
 }
 
 struct Aimd {
-    settings: Arc<Settings>,
+    settings: Arc<AimdSettings>,
     sources: Slab<Source>,
     source_of: Table,
 }
@@ -62,7 +62,7 @@ fn build(params: &Params, config: &Config) -> Result<Maker, String> {
     }))
 }
 
-fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
+fn settings(params: &Params, config: &Config) -> Result<AimdSettings, String> {
     let (rtt, beta) = (params.time("rtt"), params.share("beta"));
     if rtt < Time::from_ns(100) {
         return Err(format!("aimd: rtt={rtt} is too short; choose 100ns or more"));
@@ -71,12 +71,12 @@ fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
         return Err(format!("aimd: beta={beta} is out of range; choose 0.01 to 0.99"));
     }
     let step = f64::from(config.packet()) / rtt.secs();
-    Ok(Settings { rtt: rtt.ps(), beta, line: config.nic.rate.bytes_per_s(), step })
+    Ok(AimdSettings { rtt: rtt.ps(), beta, line: config.nic.rate.bytes_per_s(), step })
 }
 
 impl Aimd {
     /// A flow's state with the rises that are due; forgotten once it is back at the cable's rate.
-    fn settled(&mut self, now: Time, flow: Flow) -> Option<u32> {
+    fn settled(&mut self, now: Time, flow: TrafficFlow) -> Option<u32> {
         let s = self.source_of.get(flow.key())?;
         let source = &mut self.sources[s];
         let trips = (now.ps() - source.risen) / self.settings.rtt;
@@ -92,7 +92,7 @@ impl Aimd {
 }
 
 impl Control for Aimd {
-    fn lost(&mut self, now: Time, flow: Flow, _: &mut Asks) {
+    fn lost(&mut self, now: Time, flow: TrafficFlow, _: &mut Asks) {
         let s = self.settled(now, flow).unwrap_or_else(|| {
             let s = self.sources.insert(Source { rate: self.settings.line, cut: 0, risen: 0, sent: 0, bytes: 0 });
             self.source_of.set(flow.key(), s);
@@ -105,14 +105,14 @@ impl Control for Aimd {
         }
     }
 
-    fn pace(&mut self, now: Time, flow: Flow, _: u32) -> Time {
+    fn pace(&mut self, now: Time, flow: TrafficFlow, _: u32) -> Time {
         let Some(s) = self.settled(now, flow) else { return now };
         let source = &self.sources[s];
         let gap = (f64::from(source.bytes) * 1e12 / source.rate).ceil() as u64;
         now.max(Time::from_ps(source.sent + gap))
     }
 
-    fn sent(&mut self, now: Time, flow: Flow, bytes: u32, _: &mut Asks) {
+    fn sent(&mut self, now: Time, flow: TrafficFlow, bytes: u32, _: &mut Asks) {
         if let Some(s) = self.source_of.get(flow.key()) {
             let source = &mut self.sources[s];
             (source.sent, source.bytes) = (now.ps(), bytes);
@@ -129,7 +129,7 @@ mod tests {
         let params = AIMD.card.resolve(&Params::new()).unwrap();
         let settings = Arc::new(settings(&params, &Config::default()).unwrap());
         let mut c = Aimd { settings, sources: Slab::new(), source_of: Table::new() };
-        let (flow, mut asks) = (Flow { from: 1, to: 2 }, Asks::default());
+        let (flow, mut asks) = (TrafficFlow { from: 1, to: 2 }, Asks::default());
         let rate = |c: &mut Aimd, us| c.settled(Time::from_us(us), flow).map_or(12.5e9, |s| c.sources[s].rate);
         c.lost(Time::from_us(100), flow, &mut asks);
         assert_eq!(rate(&mut c, 100), 6.25e9);
@@ -142,7 +142,7 @@ mod tests {
         c.sent(Time::from_us(220), flow, 4000, &mut asks);
         let gap = c.pace(Time::from_us(220), flow, 4000).since(Time::from_us(220)).secs();
         assert!((gap * rate(&mut c, 220) / 4000.0 - 1.0).abs() < 1e-3);
-        assert_eq!(c.pace(Time::from_us(220), Flow { from: 1, to: 3 }, 4000), Time::from_us(220));
+        assert_eq!(c.pace(Time::from_us(220), TrafficFlow { from: 1, to: 3 }, 4000), Time::from_us(220));
         assert_eq!(rate(&mut c, 1_000_000), 12.5e9, "recovered and forgotten");
     }
 }

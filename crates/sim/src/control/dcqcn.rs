@@ -17,15 +17,14 @@
 //!
 //! Not modelled: the clamp of the target rate, the initial rate of new flows (they begin at the cable's rate).
 
-use super::{Asks, By, Control, Entry, Flow, Maker, Notice, Seen, Spot};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
-pub const DCQCN: Entry = Entry {
+pub const DCQCN: ControlEntry = ControlEntry {
     card: Card {
         name: "dcqcn",
         about: "random marks, notices per flow, rates cut and won back",
@@ -53,13 +52,14 @@ pub const DCQCN: Entry = Entry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// Bytes per second of one megabit per second.
 const MBIT: f64 = 125_000.0;
 
 #[derive(Clone, Copy, Debug)]
-struct Settings {
+struct DcqcnSettings {
     kmin: f64,
     kmax: f64,
     pmax: f64,
@@ -82,7 +82,7 @@ struct Settings {
 const US: u64 = 1_000_000;
 
 /// The authors' simulator: its configuration file; the byte counter and alpha's start as in the paper.
-const NS3_RDMA: Settings = Settings {
+const NS3_RDMA: DcqcnSettings = DcqcnSettings {
     kmin: 40e3,
     kmax: 1000e3,
     pmax: 1.0,
@@ -102,7 +102,7 @@ const NS3_RDMA: Settings = Settings {
 };
 
 /// The repository of HPCC: thresholds per 25 Gb/s; no byte counter is given, so there is none.
-const HPCC: Settings = Settings {
+const HPCC: DcqcnSettings = DcqcnSettings {
     kmin: 100e3,
     kmax: 400e3,
     pmax: 0.2,
@@ -123,7 +123,7 @@ const HPCC: Settings = Settings {
 
 /// NVIDIA's documents: adapters (g = 5/1024, alpha begins at 1023/1024) and Cumulus Linux's RoCE mode (150 to 1500 KB).
 /// The notice interval, the steps of recovery and the byte counter (32767 x 64 bytes) are recalled, not read.
-const CONNECTX: Settings = Settings {
+const CONNECTX: DcqcnSettings = DcqcnSettings {
     kmin: 150e3,
     kmax: 1500e3,
     pmax: 1.0,
@@ -147,7 +147,7 @@ fn build(params: &Params, config: &Config) -> Result<Maker, String> {
     Ok(Box::new(move || Some(Box::new(Dcqcn::new(settings.clone())))))
 }
 
-fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
+fn settings(params: &Params, config: &Config) -> Result<DcqcnSettings, String> {
     let mut s = match params.word("preset") {
         "ns3-rdma" => NS3_RDMA,
         "connectx" => CONNECTX,
@@ -197,7 +197,7 @@ fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
     Ok(s)
 }
 
-impl Settings {
+impl DcqcnSettings {
     /// The chance of a mark for a packet that finds a queue.
     fn chance(&self, queued: u64, rate: f64) -> f64 {
         let scale = self.per_rate.map_or(1.0, |r| rate / r);
@@ -233,7 +233,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(s: &Settings, now: u64) -> Source {
+    fn new(s: &DcqcnSettings, now: u64) -> Source {
         Source {
             rc: s.line,
             rt: s.line,
@@ -250,7 +250,7 @@ impl Source {
     }
 
     /// A notice: the rate falls, and recovery begins anew.
-    fn cut(&mut self, s: &Settings, now: u64) {
+    fn cut(&mut self, s: &DcqcnSettings, now: u64) {
         self.settle(s, now);
         if self.cut > 0 && now < self.cut + s.decrease_interval {
             return;
@@ -264,7 +264,7 @@ impl Source {
     }
 
     /// Takes the steps of both clocks that are due.
-    fn settle(&mut self, s: &Settings, now: u64) {
+    fn settle(&mut self, s: &DcqcnSettings, now: u64) {
         let falls = (now - self.alpha_at) / s.alpha_interval;
         self.alpha *= (1.0 - s.g).powi(falls.min(1 << 20) as i32);
         self.alpha_at += falls * s.alpha_interval;
@@ -279,7 +279,7 @@ impl Source {
     }
 
     /// Counts bytes sent.
-    fn count(&mut self, s: &Settings, bytes: u64) {
+    fn count(&mut self, s: &DcqcnSettings, bytes: u64) {
         if s.byte_counter == u64::MAX {
             return;
         }
@@ -293,7 +293,7 @@ impl Source {
         self.bytes_left -= bytes;
     }
 
-    fn rise(&mut self, s: &Settings) {
+    fn rise(&mut self, s: &DcqcnSettings) {
         let (most, least) = (self.by_timer.max(self.by_bytes), self.by_timer.min(self.by_bytes));
         if least > s.f {
             self.rt += s.r_hai;
@@ -305,13 +305,13 @@ impl Source {
     }
 
     /// Whether it is as good as never having been cut.
-    fn free(&self, s: &Settings) -> bool {
+    fn free(&self, s: &DcqcnSettings) -> bool {
         self.rc >= s.line * 0.999
     }
 }
 
 struct Dcqcn {
-    settings: Arc<Settings>,
+    settings: Arc<DcqcnSettings>,
     sources: Slab<Source>,
     source_of: Table,
     /// When a flow's destination last sent a notice.
@@ -320,7 +320,7 @@ struct Dcqcn {
 }
 
 impl Dcqcn {
-    fn new(settings: Arc<Settings>) -> Dcqcn {
+    fn new(settings: Arc<DcqcnSettings>) -> Dcqcn {
         let (source_of, notice_of) = (Table::new(), Table::new());
         Dcqcn { settings, sources: Slab::new(), source_of, notices: Slab::new(), notice_of }
     }
@@ -347,7 +347,7 @@ impl Control for Dcqcn {
         asks.notices.push(Notice { flow: seen.flow, value: 1, by: By::Packet });
     }
 
-    fn notified(&mut self, now: Time, flow: Flow, _: u32, _: &mut Asks) {
+    fn notified(&mut self, now: Time, flow: TrafficFlow, _: u32, _: &mut Asks) {
         let s = self.source_of.get(flow.key()).unwrap_or_else(|| {
             let s = self.sources.insert(Source::new(&self.settings, now.ps()));
             self.source_of.set(flow.key(), s);
@@ -356,7 +356,7 @@ impl Control for Dcqcn {
         self.sources[s].cut(&self.settings, now.ps());
     }
 
-    fn pace(&mut self, now: Time, flow: Flow, _: u32) -> Time {
+    fn pace(&mut self, now: Time, flow: TrafficFlow, _: u32) -> Time {
         let Some(s) = self.source_of.get(flow.key()) else { return now };
         let source = &mut self.sources[s];
         source.settle(&self.settings, now.ps());
@@ -369,7 +369,7 @@ impl Control for Dcqcn {
         now.max(Time::from_ps(source.sent + gap))
     }
 
-    fn sent(&mut self, now: Time, flow: Flow, bytes: u32, _: &mut Asks) {
+    fn sent(&mut self, now: Time, flow: TrafficFlow, bytes: u32, _: &mut Asks) {
         let Some(s) = self.source_of.get(flow.key()) else { return };
         let source = &mut self.sources[s];
         source.settle(&self.settings, now.ps());
@@ -382,9 +382,9 @@ impl Control for Dcqcn {
 mod tests {
     use super::*;
 
-    const FLOW: Flow = Flow { from: 3, to: 7 };
+    const FLOW: TrafficFlow = TrafficFlow { from: 3, to: 7 };
 
-    fn read(given: &[(&str, &str)]) -> Result<Settings, String> {
+    fn read(given: &[(&str, &str)]) -> Result<DcqcnSettings, String> {
         let given = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         settings(&DCQCN.card.resolve(&given).unwrap(), &Config::default())
     }
@@ -447,7 +447,11 @@ mod tests {
         d.sent(Time::from_us(1), FLOW, 4000, &mut asks);
         // Half of 12.5 GB/s: 640 ns for 4000 bytes.
         assert_eq!(d.pace(Time::from_us(1), FLOW, 4000), Time::from_ps(1_640_000));
-        assert_eq!(d.pace(Time::from_us(1), Flow { from: 3, to: 8 }, 4000), Time::from_us(1), "other flows are free");
+        assert_eq!(
+            d.pace(Time::from_us(1), TrafficFlow { from: 3, to: 8 }, 4000),
+            Time::from_us(1),
+            "other flows are free"
+        );
         assert_eq!(d.pace(Time::from_secs(1.0), FLOW, 4000), Time::from_secs(1.0));
         assert_eq!(d.source_of.get(FLOW.key()), None);
     }

@@ -16,15 +16,14 @@
 //!
 //! Not modelled: marks on acknowledgements, the congestion log and its trigger threshold, control by service level.
 
-use super::{Asks, By, Control, Entry, Flow, Maker, Notice, Seen, Spot};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
-pub const IB: Entry = Entry {
+pub const IB: ControlEntry = ControlEntry {
     card: Card {
         name: "infiniband",
         about: "marks by switches, injection delays from a table",
@@ -46,12 +45,13 @@ pub const IB: Entry = Entry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// IBA 1.2.1, annex A10: the unit of `CCTI_Timer`.
 const TIMER_UNIT_PS: u64 = 1_024_000;
 
-struct Settings {
+struct IbSettings {
     /// Bytes above which a port marks; `None` never does.
     threshold: Option<u64>,
     packet_size: u32,
@@ -69,7 +69,7 @@ fn build(params: &Params, config: &Config) -> Result<Maker, String> {
     Ok(Box::new(move || Some(Box::new(Ib::new(settings.clone())))))
 }
 
-fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
+fn settings(params: &Params, config: &Config) -> Result<IbSettings, String> {
     let within = |name: &str, low: u64, high: u64| match params.count(name) {
         x if (low..=high).contains(&x) => Ok(x),
         x => Err(format!("infiniband: {name}={x} is out of range; choose {low} to {high}")),
@@ -81,7 +81,7 @@ fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
         n => n as f64,
     };
     let entry = |i: u64| hosts.powf(i as f64 / limit as f64) - 1.0;
-    Ok(Settings {
+    Ok(IbSettings {
         threshold: (weight > 0).then(|| u64::from(config.switch.buffer) * (16 - weight) / 16),
         packet_size: params.size("packet_size").min(u32::MAX as usize) as u32,
         marking_rate: within("marking_rate", 0, 65_535)?,
@@ -105,7 +105,7 @@ struct Source {
 }
 
 struct Ib {
-    settings: Arc<Settings>,
+    settings: Arc<IbSettings>,
     sources: Slab<Source>,
     source_of: Table,
     /// Packets since the last mark, by port.
@@ -114,13 +114,13 @@ struct Ib {
 }
 
 impl Ib {
-    fn new(settings: Arc<Settings>) -> Ib {
+    fn new(settings: Arc<IbSettings>) -> Ib {
         let (source_of, unmarked_of) = (Table::new(), Table::new());
         Ib { settings, sources: Slab::new(), source_of, unmarked: Slab::new(), unmarked_of }
     }
 
     /// A flow's state with the timer's steps taken; forgotten once it is back where flows begin.
-    fn settled(&mut self, now: Time, flow: Flow) -> Option<u32> {
+    fn settled(&mut self, now: Time, flow: TrafficFlow) -> Option<u32> {
         let s = self.source_of.get(flow.key())?;
         let (settings, source) = (&self.settings, &mut self.sources[s]);
         let ticks = now.ps() / settings.timer;
@@ -135,7 +135,7 @@ impl Ib {
         Some(s)
     }
 
-    fn begin(&mut self, now: Time, flow: Flow) -> u32 {
+    fn begin(&mut self, now: Time, flow: TrafficFlow) -> u32 {
         let ticks = now.ps() / self.settings.timer;
         let s = self.sources.insert(Source { ccti: self.settings.min, ticks, tail: 0, bytes: 0 });
         self.source_of.set(flow.key(), s);
@@ -168,21 +168,21 @@ impl Control for Ib {
         }
     }
 
-    fn notified(&mut self, now: Time, flow: Flow, _: u32, _: &mut Asks) {
+    fn notified(&mut self, now: Time, flow: TrafficFlow, _: u32, _: &mut Asks) {
         let s = self.settled(now, flow).unwrap_or_else(|| self.begin(now, flow));
         let limit = self.settings.table.len() as u32 - 1;
         let source = &mut self.sources[s];
         source.ccti = (source.ccti + self.settings.increase).min(limit);
     }
 
-    fn pace(&mut self, now: Time, flow: Flow, _: u32) -> Time {
+    fn pace(&mut self, now: Time, flow: TrafficFlow, _: u32) -> Time {
         let Some(s) = self.settled(now, flow) else { return now };
         let source = self.sources[s];
         let delay = f64::from(source.bytes) * self.settings.ps_per_byte * self.settings.table[source.ccti as usize];
         now.max(Time::from_ps(source.tail + delay.ceil() as u64))
     }
 
-    fn sent(&mut self, now: Time, flow: Flow, bytes: u32, _: &mut Asks) {
+    fn sent(&mut self, now: Time, flow: TrafficFlow, bytes: u32, _: &mut Asks) {
         let s = match self.source_of.get(flow.key()) {
             Some(s) => s,
             None if self.settings.min > 0 => self.begin(now, flow),
@@ -198,7 +198,7 @@ impl Control for Ib {
 mod tests {
     use super::*;
 
-    const FLOW: Flow = Flow { from: 3, to: 7 };
+    const FLOW: TrafficFlow = TrafficFlow { from: 3, to: 7 };
 
     fn ib(given: &[(&str, &str)]) -> Ib {
         let given = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -248,7 +248,7 @@ mod tests {
             // 1000 bytes at 12.5 GB/s are 80 ns.
             assert!(gap.abs_diff((1 << step) * 80_000) <= 1, "step {step}: {gap}");
         }
-        assert_eq!(ib.pace(Time::ZERO, Flow { from: 3, to: 8 }, 1000), Time::ZERO, "other flows are free");
+        assert_eq!(ib.pace(Time::ZERO, TrafficFlow { from: 3, to: 8 }, 1000), Time::ZERO, "other flows are free");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Congestion control: what switches mark, what destinations report, and how sources hold back.
 //!
-//! To add one: write `control/x.rs` with a `pub const X: Entry` and a type that implements [`Control`], and add one line to
-//! [`CONTROLS`]. One object is made for each part of the network that is simulated together; it holds the state of that
+//! To add one: write `control/x.rs` with a `pub const X: ControlEntry` (card, `build`, what it hears) and a type that
+//! implements [`Control`], name the file below, and add one line to [`CONTROLS`]. The tests hold it to what it says: it acts,
+//! and it lets its sources go again.
+//!
+//! One object is made for each part of the network that is simulated together; it holds the state of that
 //! part's ports and sources in its own tables and is called at these places:
 //!
 //! ```text
@@ -20,6 +23,8 @@
 //! the control class, so that it too meets traffic.
 
 mod aimd;
+#[cfg(test)]
+mod checks;
 mod dcqcn;
 mod ib;
 mod none;
@@ -31,14 +36,14 @@ use spec::{Card, Params, Rng, Time};
 
 /// Traffic between two endpoints: what congestion control tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flow {
+pub struct TrafficFlow {
     /// Source.
     pub from: Endpoint,
     /// Destination.
     pub to: Endpoint,
 }
 
-impl Flow {
+impl TrafficFlow {
     /// The flow as the key of a table.
     pub(crate) fn key(self) -> (u64, u64) {
         (u64::from(self.from) << 32 | u64::from(self.to), 0)
@@ -49,7 +54,7 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Whose it is.
-    pub flow: Flow,
+    pub flow: TrafficFlow,
     /// Length on the wire.
     pub bytes: u32,
     /// Whether a switch has marked it (FECN, ECN).
@@ -86,7 +91,7 @@ pub enum By {
 #[derive(Clone, Copy, Debug)]
 pub struct Notice {
     /// Which flow it is about; it goes to `flow.from`.
-    pub flow: Flow,
+    pub flow: TrafficFlow,
     /// What it says; the meaning is the control's own.
     pub value: u32,
     /// How it travels.
@@ -116,15 +121,15 @@ pub trait Control {
     /// A packet has reached its destination's NIC.
     fn ejected(&mut self, _now: Time, _seen: Seen, _asks: &mut Asks) {}
     /// A notice has reached the source.
-    fn notified(&mut self, _now: Time, _flow: Flow, _value: u32, _asks: &mut Asks) {}
+    fn notified(&mut self, _now: Time, _flow: TrafficFlow, _value: u32, _asks: &mut Asks) {}
     /// When the next packet of a flow may leave its source: now or later. Asked for each packet; asked again at that time.
-    fn pace(&mut self, now: Time, _flow: Flow, _bytes: u32) -> Time {
+    fn pace(&mut self, now: Time, _flow: TrafficFlow, _bytes: u32) -> Time {
         now
     }
     /// A packet of a flow begins to leave its source.
-    fn sent(&mut self, _now: Time, _flow: Flow, _bytes: u32, _asks: &mut Asks) {}
+    fn sent(&mut self, _now: Time, _flow: TrafficFlow, _bytes: u32, _asks: &mut Asks) {}
     /// A packet of a flow was lost and is about to be sent again by its source.
-    fn lost(&mut self, _now: Time, _flow: Flow, _asks: &mut Asks) {}
+    fn lost(&mut self, _now: Time, _flow: TrafficFlow, _asks: &mut Asks) {}
     /// A timer that was asked for.
     fn timer(&mut self, _now: Time, _number: u32, _asks: &mut Asks) {}
 }
@@ -133,12 +138,25 @@ pub trait Control {
 pub type Maker = Box<dyn Fn() -> Option<Box<dyn Control>> + Send + Sync>;
 
 /// A line of the table.
-pub struct Entry {
+pub struct ControlEntry {
     /// Name, one line, source, parameters.
     pub card: Card,
     /// Reads the parameters, or says which is impossible.
     pub build: fn(&Params, &Config) -> Result<Maker, String>,
+    /// What makes it act.
+    pub hears: Hears,
+}
+
+/// What a control slows sources down for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// Packets that wait.
+    Queues,
+    /// Packets that are lost, which only networks that drop have.
+    Losses,
+    /// Nothing: it never acts.
+    Nothing,
 }
 
 /// All congestion controls, in the order of `list`.
-pub const CONTROLS: &[Entry] = &[none::OFF, ib::IB, dcqcn::DCQCN, slingshot::SLINGSHOT, aimd::AIMD];
+pub const CONTROLS: &[ControlEntry] = &[none::OFF, ib::IB, dcqcn::DCQCN, slingshot::SLINGSHOT, aimd::AIMD];

@@ -16,16 +16,15 @@
 //!
 //! A share below one is what drains the packets that the last hop cannot see, those in buffers further back.
 
-use super::{Asks, By, Control, Entry, Flow, Maker, Notice, Seen, Spot};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
 use crate::Config;
-use crate::slab::Slab;
-use crate::table::Table;
+use crate::base::{Slab, Table};
 use crate::topology::Endpoint;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, Time};
 use std::sync::Arc;
 
 /// See the module.
-pub const SLINGSHOT: Entry = Entry {
+pub const SLINGSHOT: ControlEntry = ControlEntry {
     card: Card {
         name: "slingshot",
         about: "the last hop slows the sources that fill it, and nobody else",
@@ -41,6 +40,7 @@ pub const SLINGSHOT: Entry = Entry {
         ],
     },
     build,
+    hears: Hears::Queues,
 };
 
 /// A notice says two things in 32 bits: the number of sources below, the hold-off in these units above.
@@ -48,7 +48,7 @@ const HOLD_UNIT_PS: u64 = 128_000;
 const HALF: u64 = 0xffff;
 
 #[derive(Clone, Copy)]
-struct Settings {
+struct SlingshotSettings {
     threshold: u64,
     sources: usize,
     packet_size: u32,
@@ -65,12 +65,12 @@ fn build(params: &Params, config: &Config) -> Result<Maker, String> {
     Ok(Box::new(move || Some(Box::new(Slingshot::new(settings.clone())))))
 }
 
-fn settings(params: &Params, config: &Config) -> Result<Settings, String> {
+fn settings(params: &Params, config: &Config) -> Result<SlingshotSettings, String> {
     let positive = |name: &str, x: f64| match x > 0.0 && x <= 1e6 {
         true => Ok(x),
         false => Err(format!("slingshot: {name}={x} is out of range; choose more than 0, at most 1e6")),
     };
-    Ok(Settings {
+    Ok(SlingshotSettings {
         threshold: params.size("threshold").max(1) as u64,
         sources: positive("sources", params.count("sources") as f64)? as usize,
         packet_size: params.size("packet_size").min(u32::MAX as usize) as u32,
@@ -115,7 +115,7 @@ struct Brake {
 }
 
 struct Slingshot {
-    settings: Arc<Settings>,
+    settings: Arc<SlingshotSettings>,
     ports: Slab<Port>,
     port_of: Table,
     members: Slab<Member>,
@@ -125,7 +125,7 @@ struct Slingshot {
 }
 
 impl Slingshot {
-    fn new(settings: Arc<Settings>) -> Slingshot {
+    fn new(settings: Arc<SlingshotSettings>) -> Slingshot {
         let (port_of, member_of, brake_of) = (Table::new(), Table::new(), Table::new());
         let (ports, members, brakes) = (Slab::new(), Slab::new(), Slab::new());
         Slingshot { settings, ports, port_of, members, member_of, brakes, brake_of }
@@ -141,7 +141,7 @@ impl Slingshot {
     }
 
     /// Counts a packet that waits at a last hop. True if its source is new there.
-    fn note(&mut self, now: Time, p: u32, flow: Flow, bytes: u32) -> bool {
+    fn note(&mut self, now: Time, p: u32, flow: TrafficFlow, bytes: u32) -> bool {
         let port = &mut self.ports[p];
         port.bytes += u64::from(bytes);
         if let Some(m) = self.member_of.get(flow.key()) {
@@ -172,7 +172,7 @@ impl Slingshot {
             port.told = n;
         }
         for (i, &from) in port.members.iter().enumerate() {
-            let flow = Flow { from, to: port.to };
+            let flow = TrafficFlow { from, to: port.to };
             let m = self.member_of.get(flow.key()).expect("members are known");
             let member = &mut self.members[m];
             let units = ((drain + turn * i as f64) / HOLD_UNIT_PS as f64).ceil().min(HALF as f64) as u64;
@@ -203,7 +203,7 @@ impl Slingshot {
         let (to, notice) = (port.to, self.settings.notice);
         let (members, member_of) = (&mut self.members, &mut self.member_of);
         port.members.retain(|&from| {
-            let flow = Flow { from, to };
+            let flow = TrafficFlow { from, to };
             let m = member_of.get(flow.key()).expect("members are known");
             let member = members[m];
             if member.bytes > 0 || member.seen + window > now.ps() {
@@ -277,7 +277,7 @@ impl Control for Slingshot {
         self.watch(now, p, asks);
     }
 
-    fn notified(&mut self, now: Time, flow: Flow, value: u32, _: &mut Asks) {
+    fn notified(&mut self, now: Time, flow: TrafficFlow, value: u32, _: &mut Asks) {
         let (n, hold) = (u64::from(value) & HALF, (u64::from(value) >> 16) * HOLD_UNIT_PS);
         let known = self.brake_of.get(flow.key());
         if n <= 1 && hold == 0 {
@@ -297,14 +297,14 @@ impl Control for Slingshot {
         brake.ps_per_byte = n as f64 * 1e12 / (self.settings.share * self.settings.rate);
     }
 
-    fn pace(&mut self, now: Time, flow: Flow, _: u32) -> Time {
+    fn pace(&mut self, now: Time, flow: TrafficFlow, _: u32) -> Time {
         let Some(b) = self.brake_of.get(flow.key()) else { return now };
         let brake = &self.brakes[b];
         let gap = (f64::from(brake.bytes) * brake.ps_per_byte).ceil() as u64;
         now.max(Time::from_ps(brake.hold.max(brake.sent + gap)))
     }
 
-    fn sent(&mut self, now: Time, flow: Flow, bytes: u32, _: &mut Asks) {
+    fn sent(&mut self, now: Time, flow: TrafficFlow, bytes: u32, _: &mut Asks) {
         if let Some(b) = self.brake_of.get(flow.key()) {
             let brake = &mut self.brakes[b];
             (brake.sent, brake.bytes) = (now.ps(), bytes);
@@ -317,7 +317,7 @@ impl Slingshot {
     fn release(&mut self, p: u32, asks: &mut Asks) {
         let port = &self.ports[p];
         for &from in &port.members {
-            let flow = Flow { from, to: port.to };
+            let flow = TrafficFlow { from, to: port.to };
             let m = self.member_of.get(flow.key()).expect("members are known");
             if std::mem::take(&mut self.members[m].told) {
                 asks.notices.push(Notice { flow, value: 1, by: By::Side(self.settings.notice) });
@@ -344,7 +344,7 @@ mod tests {
         let (mut asks, mut rng) = (Asks::default(), Rng::new(1, "test", 0));
         for _ in 0..packets {
             for from in from.clone() {
-                let seen = Seen { flow: Flow { from, to }, bytes: 4000, marked: false };
+                let seen = Seen { flow: TrafficFlow { from, to }, bytes: 4000, marked: false };
                 assert!(!c.queued(now, spot(to), seen, &mut rng, &mut asks));
             }
         }
@@ -354,7 +354,7 @@ mod tests {
     fn drain(c: &mut Slingshot, now: Time, to: Endpoint, from: std::ops::Range<u32>) {
         let (mut asks, mut rng) = (Asks::default(), Rng::new(1, "test", 0));
         for from in from {
-            let seen = Seen { flow: Flow { from, to }, bytes: 4000, marked: false };
+            let seen = Seen { flow: TrafficFlow { from, to }, bytes: 4000, marked: false };
             c.forwarded(now, spot(to), seen, &mut rng, &mut asks);
         }
     }
@@ -380,9 +380,11 @@ mod tests {
         assert!(asks.notices.iter().all(|n| n.flow.to == 99 && matches!(n.by, By::Side(_))));
         apply(&mut c, Time::ZERO, &asks);
         for from in 0..10 {
-            assert!(c.pace(Time::ZERO, Flow { from, to: 99 }, 4000) > Time::ZERO);
+            assert!(c.pace(Time::ZERO, TrafficFlow { from, to: 99 }, 4000) > Time::ZERO);
         }
-        for flow in [Flow { from: 3, to: 50 }, Flow { from: 20, to: 50 }, Flow { from: 20, to: 99 }] {
+        for flow in
+            [TrafficFlow { from: 3, to: 50 }, TrafficFlow { from: 20, to: 50 }, TrafficFlow { from: 20, to: 99 }]
+        {
             assert_eq!(c.pace(Time::ZERO, flow, 4000), Time::ZERO, "{flow:?}");
         }
     }
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn a_source_holds_off_and_then_has_its_share_of_ninety_percent() {
         let mut c = control();
-        let flow = Flow { from: 1, to: 99 };
+        let flow = TrafficFlow { from: 1, to: 99 };
         c.notified(Time::ZERO, flow, (10 << 16) | 20, &mut Asks::default());
         let held = Time::from_ps(10 * HOLD_UNIT_PS);
         assert_eq!(c.pace(Time::ZERO, flow, 4000), held);
@@ -409,7 +411,7 @@ mod tests {
         assert!(fill(&mut c, Time::ZERO, 99, 0..5, 50).notices.is_empty());
         let (mut asks, mut rng) = (Asks::default(), Rng::new(1, "test", 0));
         for from in 0..1000 {
-            let seen = Seen { flow: Flow { from, to: 98 }, bytes: 100, marked: false };
+            let seen = Seen { flow: TrafficFlow { from, to: 98 }, bytes: 100, marked: false };
             c.queued(Time::ZERO, spot(98), seen, &mut rng, &mut asks);
         }
         assert!(asks.notices.is_empty());

@@ -1,10 +1,10 @@
 //! Adaptive routing among the shortest ways: each packet takes the least loaded of some candidates.
 
-use super::{At, Entry, Routing, Step, Trip};
+use super::{At, Routing, RoutingEntry, Step, Trip};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const ADAPTIVE: Entry = Entry {
+pub const ADAPTIVE: RoutingEntry = RoutingEntry {
     card: Card {
         name: "adaptive",
         about: "the least loaded of some shortest ways, for each packet",

@@ -1,10 +1,10 @@
 //! Deterministic minimal routing: always the topology's fixed way, so packets of a flow stay in order.
 
-use super::{At, Entry, Routing, Step, Trip};
+use super::{At, Routing, RoutingEntry, Step, Trip};
 use spec::{Card, Params};
 
 /// See the module.
-pub const MINIMAL: Entry = Entry {
+pub const MINIMAL: RoutingEntry = RoutingEntry {
     card: Card { name: "minimal", about: "the one fixed shortest way (d-mod-k on trees)", source: "", params: &[] },
     build,
 };

@@ -1,18 +1,20 @@
 //! Routing: which of the ways a packet takes at a switch, and in which virtual channel.
 //!
-//! To add one: write `routing/x.rs` with a `pub const X: Entry` and a type that implements [`Routing`], and add one line to
+//! To add one: write `routing/x.rs` with a `pub const X: RoutingEntry` and a type that implements [`Routing`], and add one line to
 //! [`ROUTINGS`]. The decision is taken once per packet and switch, when the packet's head is ready there (with FIFO input
 //! queues: when it becomes the head of its queue), and sees the state of this switch's outputs only ([`Load`]), as hardware
 //! does. A detour is a middle switch written into [`Trip::middle`]; the packet goes there first and then on, and the
 //! topology's `vc` keeps it free of deadlock.
 
 mod adaptive;
+#[cfg(test)]
+mod checks;
 mod minimal;
 mod random;
 mod ugal;
 mod valiant;
 
-use crate::output::Load;
+use crate::link::Load;
 use crate::topology::{Endpoint, Hop, Port, Switch, Target, Topology, Ways};
 use spec::{Card, Params, Rng};
 
@@ -121,7 +123,7 @@ pub trait Routing: Send + Sync {
 }
 
 /// A line of the table.
-pub struct Entry {
+pub struct RoutingEntry {
     /// Name, one line, source, parameters.
     pub card: Card,
     /// Builds it, or says which parameter is impossible.
@@ -129,4 +131,5 @@ pub struct Entry {
 }
 
 /// All routings, in the order of `list`.
-pub const ROUTINGS: &[Entry] = &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];
+pub const ROUTINGS: &[RoutingEntry] =
+    &[minimal::MINIMAL, random::RANDOM, adaptive::ADAPTIVE, valiant::VALIANT, ugal::UGAL];

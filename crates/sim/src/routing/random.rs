@@ -1,10 +1,10 @@
 //! Random choice among the shortest ways: per packet (spraying), per message, or per flow (ECMP).
 
-use super::{At, Entry, Routing, Step, Trip};
+use super::{At, Routing, RoutingEntry, Step, Trip};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const RANDOM: Entry = Entry {
+pub const RANDOM: RoutingEntry = RoutingEntry {
     card: Card {
         name: "random",
         about: "a random shortest way for each packet, message or flow (ECMP)",

@@ -6,12 +6,12 @@
 //! queue at the first switch alone, UGAL does not see the crowded global cable one switch further on and reaches only half
 //! of Valiant's throughput on adversarial traffic.
 
-use super::{At, Entry, Routing, Step, Trip};
+use super::{At, Routing, RoutingEntry, Step, Trip};
 use crate::topology::{Port, Switch};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module. Two and two candidates are what Aries looks at.
-pub const UGAL: Entry = Entry {
+pub const UGAL: RoutingEntry = RoutingEntry {
     card: Card {
         name: "ugal",
         about: "the shortest way or a detour, by load and length, for each packet (UGAL-L, progressive)",

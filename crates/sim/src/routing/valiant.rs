@@ -1,10 +1,10 @@
 //! Valiant's routing: every packet goes over a random middle, which turns any traffic into uniform traffic at twice the load.
 
-use super::{At, Entry, Routing, Step, Trip};
+use super::{At, Routing, RoutingEntry, Step, Trip};
 use spec::{Card, Params};
 
 /// See the module.
-pub const VALIANT: Entry = Entry {
+pub const VALIANT: RoutingEntry = RoutingEntry {
     card: Card {
         name: "valiant",
         about: "each packet over a random middle switch or group",

@@ -2,12 +2,12 @@
 
 use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
-use super::{Cable, Entry, Topology};
+use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module. The counts are those of the cabling files of real systems: 15 green, 15 black and 10 blue ports.
-pub const ARIES: Entry = Entry {
+pub const ARIES: TopologyEntry = TopologyEntry {
     card: Card {
         name: "aries",
         about: "dragonfly whose groups are chassis x slots: green cables in rows, black in columns, blue between groups",
@@ -28,6 +28,14 @@ pub const ARIES: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::AtLeast("tables name the nearest way out of a group, not the nearest to the destination"),
+    shapes: &[
+        (9, "chassis = 2\nslots = 2\nendpoints = 1\nblue_links = 2"),
+        (18, "chassis = 2\nslots = 3\nendpoints = 1\nblue_links = 1"),
+        (24, "chassis = 3\nslots = 4\nendpoints = 1\nblue_links = 1"),
+        (18, "chassis = 3\nslots = 2\nendpoints = 1\nblue_links = 5\nblack_links = 2"),
+        (6, "chassis = 3\nslots = 2\nendpoints = 1"),
+    ],
 };
 
 fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {
@@ -48,7 +56,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             room / (groups - 1)
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    let (rate, latency) = (params.rate("local_rate"), params.time("local_latency"));
+    let local = |kind| Cable { rate, latency, reach: Reach::Local, kind };
+    let (rate, latency) = (params.rate("global_rate"), params.time("global_latency"));
     let m = Measures {
         groups,
         chassis: count("chassis"),
@@ -57,9 +67,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
         row_links: count("green_links"),
         column_links: count("black_links"),
         pair_links: if groups > 1 { count("blue_links") } else { 0 },
-        row: cable("local_rate", "local_latency", "green"),
-        column: cable("local_rate", "local_latency", "black"),
-        global: cable("global_rate", "global_latency", "blue"),
+        row: local("green"),
+        column: local("black"),
+        global: Cable { rate, latency, reach: Reach::Global, kind: "blue" },
     };
     checked("aries", m)
 }

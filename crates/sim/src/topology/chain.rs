@@ -1,11 +1,11 @@
 //! Switches in a line, endpoints spread evenly over them: the "parking lot" in which per-hop fairness is unfair end to end.
 
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const CHAIN: Entry = Entry {
+pub const CHAIN: TopologyEntry = TopologyEntry {
     card: Card {
         name: "chain",
         about: "switches in a line, for tests of fairness and of parallel simulation",
@@ -17,6 +17,8 @@ pub const CHAIN: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[(9, "switches = 3"), (9, "switches = 5")],
 };
 
 struct Chain {
@@ -30,7 +32,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     if switches == 0 || switches > 250 {
         return Err(format!("chain: switches={switches}: choose 1 to 250"));
     }
-    let cable = Cable { rate: params.rate("rate"), latency: params.time("latency"), kind: "local" };
+    let cable =
+        Cable { rate: params.rate("rate"), latency: params.time("latency"), reach: Reach::Local, kind: "local" };
     Ok(Box::new(Chain { endpoints, switches, cable }))
 }
 

@@ -1,91 +1,104 @@
-//! Every topology of the table, in several shapes: ways lead nearer, cables are laid where ways expect them, and the virtual
-//! channels are free of cycles, with detours and without.
+//! Every topology of the table, in several shapes: every port has its cable, ways lead nearer, and the virtual channels are
+//! free of cycles, with detours and without. A wrong topology for each check shows that the check finds it.
 
 use super::*;
-use crate::fabric::Fabric;
+use crate::control::CONTROLS;
+use crate::net::{Chosen, Fabric};
+use crate::routing::ROUTINGS;
 use std::collections::BTreeSet;
 
-/// Shapes beyond the defaults: small, uneven, and with every feature.
-const SHAPES: &[(&str, usize, &str)] = &[
-    ("chain", 9, "switches = 5"),
-    ("fat-tree", 12, "radix = 6"),
-    ("fat-tree", 30, "radix = 12\ntaper = 2\nparallel = 2"),
-    ("fat-tree", 25, "radix = 6\nlevels = 3"),
-    ("fat-tree", 25, "radix = 9\ntaper = 2\nlevels = 3\npod = 3\nagg_up = 4"),
-    ("dragonfly", 18, "switches = 3\nendpoints = 1\nglobal = 2"),
-    ("dragonfly", 14, "switches = 2\nendpoints = 1\npair_links = 1\ngroups = 7"),
-    ("dragonfly", 12, "switches = 4\nendpoints = 1\npair_links = 3\nlocal_links = 2"),
-    ("dragonfly", 8, "switches = 4\nendpoints = 1\npair_links = 3"),
-    ("aries", 18, "chassis = 2\nslots = 3\nendpoints = 1\nblue_links = 1"),
-    ("aries", 24, "chassis = 3\nslots = 4\nendpoints = 1\nblue_links = 1"),
-    ("aries", 18, "chassis = 3\nslots = 2\nendpoints = 1\nblue_links = 5\nblack_links = 2"),
-    ("aries", 6, "chassis = 3\nslots = 2\nendpoints = 1"),
-    ("torus", 12, "dims = \"4x3\"\nendpoints = 1"),
-    ("torus", 12, "dims = \"6x2\"\nendpoints = 1"),
-    ("torus", 16, "dims = \"4x4\"\nendpoints = 1\nwrap = false"),
-    ("torus", 18, "dims = \"3x2x3\"\nendpoints = 1"),
-    ("hyperx", 12, "dims = \"4x3\"\nendpoints = 1"),
-    ("hyperx", 12, "dims = \"3x2x2\"\nendpoints = 1\nparallel = 2"),
-    ("hyperx", 5, "dims = \"5\"\nendpoints = 1"),
-];
+/// What must hold of a topology as built.
+type Check = fn(&TopologyEntry, &Fabric) -> Result<(), String>;
+const CHECKS: [Check; 4] = [whole, nearer, far, free_of_cycles];
 
-/// A fabric for every line of the table with its defaults, and for every shape.
-fn fabrics(each: impl Fn(&str, &Fabric)) {
-    let defaults = TOPOLOGIES.iter().map(|e| (e.card.name, 12, ""));
-    for (name, nodes, more) in defaults.chain(SHAPES.iter().copied()) {
+/// Every check on a topology with its defaults and in every shape.
+fn check(entry: &TopologyEntry) -> Result<(), String> {
+    for &(nodes, more) in [(12, "")].iter().chain(entry.shapes) {
+        let name = entry.card.name;
         let text = format!("nodes = {nodes}\nranks_per_node = 1\n[topology]\nkind = \"{name}\"\n{more}\n");
-        let what = format!("{name} {}", more.replace('\n', " "));
-        let fabric = Fabric::new(&Config::from_toml(&text).unwrap()).unwrap_or_else(|e| panic!("{what}: {e}"));
-        each(&what, &fabric);
+        let what = |e: String| format!("{name} {}: {e}", more.replace('\n', " "));
+        let config = Config::from_toml(&text).map_err(|e| what(e.to_string()))?;
+        let chosen = Chosen { topology: entry, routing: &ROUTINGS[0], control: &CONTROLS[0] };
+        let fabric = Fabric::laid(&config, chosen).map_err(|e| what(e.to_string()))?;
+        for check in CHECKS {
+            check(entry, &fabric).map_err(what)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_topology_is_right() {
+    for entry in TOPOLOGIES {
+        check(entry).unwrap();
+        assert_eq!(entry.shapes[0].0, 9, "{}: the first shape is for nine nodes", entry.card.name);
     }
 }
 
-#[test]
-fn every_topology_has_a_shape_of_its_own() {
-    for entry in TOPOLOGIES.iter().filter(|e| e.card.name != "single-switch") {
-        assert!(SHAPES.iter().any(|s| s.0 == entry.card.name), "add a small shape of {} to SHAPES", entry.card.name);
+fn must(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// Every port has one cable or one endpoint, and a cable's reach fits what it joins.
+fn whole(_: &TopologyEntry, fabric: &Fabric) -> Result<(), String> {
+    let mut wiring = Wiring::default();
+    fabric.topology.wire(&mut wiring);
+    let mut plugs = wiring.attached.clone();
+    for &(a, b, cable) in &wiring.cables {
+        plugs.extend([a, b]);
+        must(cable.reach != Reach::Edge, || format!("the cable at {a:?} is not one of a NIC"))?;
+        let apart = wiring.groups[a.0 as usize] != wiring.groups[b.0 as usize];
+        must(apart || cable.reach != Reach::Global, || format!("the global cable at {a:?} stays in its group"))?;
     }
+    plugs.sort_unstable();
+    let mut all = Vec::new();
+    for (switch, &ports) in wiring.ports.iter().enumerate() {
+        all.extend((0..ports).map(|port| (switch as Switch, port)));
+    }
+    must(plugs == all, || "a port has no cable, or two".into())
 }
 
-/// Walks every pair of switches along every way, by which `hops` must fall.
-#[test]
-fn every_way_leads_nearer() {
-    fabrics(|name, fabric| {
-        let t = fabric.topology.as_ref();
-        let mut ways = Ways::default();
-        for (e, end) in fabric.endpoints.iter().enumerate() {
-            let to = Target { switch: end.switch, endpoint: e as u32 };
-            for at in 0..fabric.switches.len() as Switch {
-                if at == to.switch {
-                    assert_eq!(t.hops(at, to.switch), 0);
-                    continue;
-                }
-                ways.clear();
-                t.ways(at, to, &mut ways);
-                assert!(ways.fixed < ways.ports.len(), "{name}: {at} -> {}", to.switch);
-                for &port in &ways.ports {
-                    let next = fabric.neighbour(at, port).expect("a way leads to a switch");
-                    assert!(t.hops(next, to.switch) < t.hops(at, to.switch), "{name}: {at} {next} {}", to.switch);
-                }
+/// Every way from every switch brings `hops` down, and the fixed way is one of them.
+fn nearer(_: &TopologyEntry, fabric: &Fabric) -> Result<(), String> {
+    let t = fabric.topology.as_ref();
+    let (mut ways, mut scratch) = (Ways::default(), Ways::default());
+    for (e, end) in fabric.endpoints.iter().enumerate() {
+        let to = Target { switch: end.switch, endpoint: e as u32 };
+        for at in 0..fabric.switches.len() as Switch {
+            if at == to.switch {
+                must(t.hops(at, at) == 0, || format!("switch {at} is {} from itself", t.hops(at, at)))?;
+                continue;
+            }
+            ways.clear();
+            t.ways(at, to, &mut ways);
+            must(ways.fixed < ways.ports.len(), || format!("no way from {at} to {}", to.switch))?;
+            let fixed = t.fixed(at, to, &mut scratch);
+            must(fixed == ways.ports[ways.fixed], || format!("two fixed ways from {at} to {}", to.switch))?;
+            for &port in &ways.ports {
+                let next = fabric.neighbour(at, port).ok_or(format!("port {port} of {at} leads to no switch"))?;
+                let falls = t.hops(next, to.switch) < t.hops(at, to.switch);
+                must(falls, || format!("{next} is no nearer to {} than {at}", to.switch))?;
             }
         }
-    });
+    }
+    Ok(())
 }
 
-/// Shortest ways are all found where the topology has no tables to leave some out: `hops` is the distance in the graph.
-#[test]
-fn hops_are_the_distance() {
-    fabrics(|name, fabric| {
-        let exact = !name.starts_with("dragonfly") && !name.starts_with("aries");
-        let ends: BTreeSet<Switch> = fabric.endpoints.iter().map(|e| e.switch).collect();
-        for &to in &ends {
-            let far = distances(fabric, to);
-            for &from in &ends {
-                let (hops, shortest) = (fabric.topology.hops(from, to), far[from as usize]);
-                assert!(if exact { hops == shortest } else { hops >= shortest }, "{name}: {from} -> {to}: {hops}");
-            }
+/// `hops` is the distance in the graph of cables, or not less where the entry says why.
+fn far(entry: &TopologyEntry, fabric: &Fabric) -> Result<(), String> {
+    let ends: BTreeSet<Switch> = fabric.endpoints.iter().map(|e| e.switch).collect();
+    for &to in &ends {
+        let far = distances(fabric, to);
+        for &from in &ends {
+            let (hops, shortest) = (fabric.topology.hops(from, to), far[from as usize]);
+            let right = match entry.hops {
+                Hops::Distance => hops == shortest,
+                Hops::AtLeast(_) => hops >= shortest,
+            };
+            must(right, || format!("{from} is {shortest} from {to}, and hops says {hops}"))?;
         }
-    });
+    }
+    Ok(())
 }
 
 fn distances(fabric: &Fabric, from: Switch) -> Vec<u32> {
@@ -103,6 +116,23 @@ fn distances(fabric: &Fabric, from: Switch) -> Vec<u32> {
     far
 }
 
+/// The graph of which channel waits for which has no cycle: no deadlock on any route (Dally, Seitz 1987).
+fn free_of_cycles(_: &TopologyEntry, fabric: &Fabric) -> Result<(), String> {
+    for detours in [false, true] {
+        let vcs = fabric.topology.vcs(detours);
+        must(vcs <= 8, || format!("{vcs} channels per class; the switch has a bit set of 16"))?;
+        let edges = vec![BTreeSet::new(); fabric.links.len() * usize::from(vcs)];
+        let mut d = Dependencies { fabric, detours, vcs, edges };
+        for source in 0..fabric.endpoints.len() as Endpoint {
+            for (e, end) in fabric.endpoints.iter().enumerate() {
+                d.walk(source, Target { switch: end.switch, endpoint: e as Endpoint })?;
+            }
+        }
+        must(d.cycles() == 0, || format!("{} channels wait in circles, detours: {detours}", d.cycles()))?;
+    }
+    Ok(())
+}
+
 /// A link and a virtual channel.
 type Channel = u32;
 
@@ -118,7 +148,7 @@ struct Dependencies<'f> {
 }
 
 impl Dependencies<'_> {
-    fn walk(&mut self, source: Endpoint, to: Target) {
+    fn walk(&mut self, source: Endpoint, to: Target) -> Result<(), String> {
         let mut rng = Rng::new(1, "checks", u64::from(source) << 32 | u64::from(to.endpoint));
         let start = self.fabric.endpoints[source as usize].switch;
         let mut seen: BTreeSet<State> = BTreeSet::new();
@@ -137,9 +167,10 @@ impl Dependencies<'_> {
                 middles.dedup();
             }
             for middle in middles {
-                self.step(&mut open, (at, hop, held), to, middle);
+                self.step(&mut open, (at, hop, held), to, middle)?;
             }
         }
+        Ok(())
     }
 
     fn step(
@@ -148,13 +179,15 @@ impl Dependencies<'_> {
         from: (Switch, Hop, Option<Channel>),
         to: Target,
         middle: Option<Switch>,
-    ) {
+    ) -> Result<(), String> {
         let ((at, hop, held), t) = (from, self.fabric.topology.as_ref());
         let mut ways = Ways::default();
         t.ways(at, Target { switch: middle.unwrap_or(to.switch), ..to }, &mut ways);
         for &port in &ways.ports {
             let vc = t.vc(hop, at, port);
-            assert!(vc < self.vcs, "channel {vc} of {} at switch {at} on the way to {}", self.vcs, to.switch);
+            if vc >= self.vcs {
+                return Err(format!("channel {vc} of {} at switch {at} on the way to {}", self.vcs, to.switch));
+            }
             let link = self.fabric.switches[at as usize].first_link + u32::from(port);
             let channel = link * u32::from(self.vcs) + u32::from(vc);
             if let Some(held) = held {
@@ -163,6 +196,7 @@ impl Dependencies<'_> {
             let next = &self.fabric.links[link as usize];
             open.push((next.to, (vc, hop.hops + 1, next.to_port), middle, Some(channel)));
         }
+        Ok(())
     }
 
     /// Takes away channels nobody waits on, until none or only cycles are left.
@@ -184,67 +218,87 @@ impl Dependencies<'_> {
     }
 }
 
-fn dependencies<'f>(fabric: &'f Fabric, detours: bool, vcs: u8) -> Dependencies<'f> {
-    let edges = vec![BTreeSet::new(); fabric.links.len() * usize::from(vcs)];
-    let mut d = Dependencies { fabric, detours, vcs, edges };
-    for source in 0..fabric.endpoints.len() as Endpoint {
-        for (e, end) in fabric.endpoints.iter().enumerate() {
-            d.walk(source, Target { switch: end.switch, endpoint: e as Endpoint });
-        }
-    }
-    d
+/// What is wrong with a ring of five switches.
+#[derive(Clone, Copy, PartialEq)]
+enum Flaw {
+    /// A port without a cable.
+    Unplugged,
+    /// Cables to the next switch that claim to be a NIC's.
+    Edges,
+    /// No way at all.
+    Nowhere,
+    /// Every way leads back.
+    Back,
+    /// The fixed way is none of the ways.
+    OtherFixed,
+    /// Everything is far away.
+    Farther,
+    /// No dateline: one channel all round.
+    OneChannel,
+    /// More channels are used than asked for.
+    TooFewChannels,
 }
 
-/// The graph of which channel waits for which has no cycle: no deadlock on any route (Dally, Seitz 1987).
+struct Wrong(Box<dyn Topology>, Flaw);
+
+fn ring(config: &Config, flaw: Flaw) -> Result<Box<dyn Topology>, String> {
+    let given = [("dims", "5"), ("endpoints", "3")].map(|(k, v)| (k.to_string(), v.to_string()));
+    let params = torus::TORUS.card.resolve(&given.into()).map_err(|e| e.to_string())?;
+    Ok(Box::new(Wrong((torus::TORUS.build)(&params, config)?, flaw)))
+}
+
+impl Topology for Wrong {
+    fn wire(&self, wiring: &mut Wiring) {
+        self.0.wire(wiring);
+        match self.1 {
+            Flaw::Unplugged => drop(wiring.cables.pop()),
+            Flaw::Edges => wiring.cables.iter_mut().for_each(|c| c.2.reach = Reach::Edge),
+            _ => {}
+        }
+    }
+    fn ways(&self, at: Switch, to: Target, out: &mut Ways) {
+        self.0.ways(at, to, out);
+        match self.1 {
+            Flaw::Nowhere => out.clear(),
+            // A switch has three endpoints and then its two cables, at ports 3 and 4.
+            Flaw::Back => out.ports.iter_mut().for_each(|port| *port = 7 - *port),
+            _ => {}
+        }
+    }
+    fn fixed(&self, at: Switch, to: Target, scratch: &mut Ways) -> Port {
+        scratch.clear();
+        self.ways(at, to, scratch);
+        let port = scratch.ports[scratch.fixed];
+        if self.1 == Flaw::OtherFixed { 7 - port } else { port }
+    }
+    fn hops(&self, from: Switch, to: Switch) -> u32 {
+        self.0.hops(from, to) * if self.1 == Flaw::Farther { 2 } else { 1 }
+    }
+    fn vcs(&self, detours: bool) -> u8 {
+        if matches!(self.1, Flaw::OneChannel | Flaw::TooFewChannels) { 1 } else { self.0.vcs(detours) }
+    }
+    fn vc(&self, hop: Hop, at: Switch, port: Port) -> u8 {
+        if self.1 == Flaw::OneChannel { 0 } else { self.0.vc(hop, at, port) }
+    }
+}
+
 #[test]
-fn channels_have_no_cycle() {
-    fabrics(|name, fabric| {
-        for detours in [false, true] {
-            let vcs = fabric.topology.vcs(detours);
-            assert!(vcs <= 8, "{name}: {vcs} channels per class; the switch has a bit set of 16");
-            assert_eq!(dependencies(fabric, detours, vcs).cycles(), 0, "{name}, detours: {detours}");
-        }
-    });
-}
-
-/// The check itself finds a cycle where there is one: a ring without a dateline.
-#[test]
-fn a_ring_with_one_channel_has_a_cycle() {
-    struct OneChannel(Box<dyn Topology>);
-    impl Topology for OneChannel {
-        fn wire(&self, wiring: &mut Wiring) {
-            self.0.wire(wiring);
-        }
-        fn ways(&self, at: Switch, to: Target, out: &mut Ways) {
-            self.0.ways(at, to, out);
-        }
-        fn hops(&self, from: Switch, to: Switch) -> u32 {
-            self.0.hops(from, to)
-        }
-        fn vcs(&self, _: bool) -> u8 {
-            1
-        }
-        fn vc(&self, _: Hop, _: Switch, _: Port) -> u8 {
-            0
-        }
-    }
-    let text = "nodes = 5\n[topology]\nkind = \"torus\"\ndims = \"5\"\nendpoints = 1";
-    let mut fabric = Fabric::new(&Config::from_toml(text).unwrap()).unwrap();
-    let ring = std::mem::replace(&mut fabric.topology, Box::new(OneChannel(Box::new(Nothing))));
-    fabric.topology = Box::new(OneChannel(ring));
-    assert_eq!(dependencies(&fabric, false, 1).cycles(), 10);
-}
-
-/// Stands in for a moment.
-struct Nothing;
-impl Topology for Nothing {
-    fn wire(&self, _: &mut Wiring) {}
-    fn ways(&self, _: Switch, _: Target, _: &mut Ways) {}
-    fn hops(&self, _: Switch, _: Switch) -> u32 {
-        0
-    }
-    fn vcs(&self, _: bool) -> u8 {
-        1
+fn wrong_topologies_are_caught() {
+    let table: [(Build, &str); 8] = [
+        (|_, c| ring(c, Flaw::Unplugged), "a port has no cable"),
+        (|_, c| ring(c, Flaw::Edges), "is not one of a NIC"),
+        (|_, c| ring(c, Flaw::Nowhere), "no way from 1 to 0"),
+        (|_, c| ring(c, Flaw::Back), "is no nearer to"),
+        (|_, c| ring(c, Flaw::OtherFixed), "two fixed ways"),
+        (|_, c| ring(c, Flaw::Farther), "and hops says 2"),
+        (|_, c| ring(c, Flaw::OneChannel), "10 channels wait in circles"),
+        (|_, c| ring(c, Flaw::TooFewChannels), "channel 1 of 1"),
+    ];
+    for (build, reason) in table {
+        let card = Card { name: "wrong", about: "", source: "", params: &[] };
+        let wrong = TopologyEntry { card, build, hops: Hops::Distance, shapes: &[(15, "")] };
+        let error = check(&wrong).expect_err(reason);
+        assert!(error.contains(reason), "{error}, not {reason}");
     }
 }
 

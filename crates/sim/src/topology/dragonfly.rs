@@ -1,12 +1,12 @@
 //! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
 
 use super::groups::{Groups, Measures};
-use super::{Cable, Entry, Topology};
+use super::{Cable, Hops, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const DRAGONFLY: Entry = Entry {
+pub const DRAGONFLY: TopologyEntry = TopologyEntry {
     card: Card {
         name: "dragonfly",
         about: "groups of fully connected switches, every two groups joined by cables",
@@ -25,6 +25,14 @@ pub const DRAGONFLY: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::AtLeast("tables name the nearest way out of a group, not the nearest to the destination"),
+    shapes: &[
+        (9, "switches = 2\nendpoints = 1\nglobal = 2"),
+        (18, "switches = 3\nendpoints = 1\nglobal = 2"),
+        (14, "switches = 2\nendpoints = 1\npair_links = 1\ngroups = 7"),
+        (12, "switches = 4\nendpoints = 1\npair_links = 3\nlocal_links = 2"),
+        (8, "switches = 4\nendpoints = 1\npair_links = 3"),
+    ],
 };
 
 fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {
@@ -50,8 +58,13 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             groups - 1
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
-    let local = cable("local_rate", "local_latency", "local");
+    let local = Cable {
+        rate: params.rate("local_rate"),
+        latency: params.time("local_latency"),
+        reach: Reach::Local,
+        kind: "local",
+    };
+    let (rate, latency) = (params.rate("global_rate"), params.time("global_latency"));
     let m = Measures {
         groups,
         chassis: 1,
@@ -62,7 +75,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
         pair_links,
         row: local,
         column: local,
-        global: cable("global_rate", "global_latency", "global"),
+        global: Cable { rate, latency, reach: Reach::Global, kind: "global" },
     };
     checked("dragonfly", m)
 }

@@ -11,12 +11,12 @@
 //! every destination has its own tree and shift permutations meet no conflict. Up and then down has no cycle: one virtual
 //! channel is enough, and a detour would be one more way up, so there are none.
 
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
-pub const FAT_TREE: Entry = Entry {
+pub const FAT_TREE: TopologyEntry = TopologyEntry {
     card: Card {
         name: "fat-tree",
         about: "two or three levels of switches, every leaf connected to all switches above it",
@@ -37,6 +37,14 @@ pub const FAT_TREE: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "levels = 3\nradix = 4"),
+        (12, "radix = 6"),
+        (30, "radix = 12\ntaper = 2\nparallel = 2"),
+        (25, "radix = 6\nlevels = 3"),
+        (25, "radix = 9\ntaper = 2\nlevels = 3\npod = 3\nagg_up = 4"),
+    ],
 };
 
 /// Parts of the network that are simulated together: enough for any number of cores, few enough to cost nothing.
@@ -56,13 +64,13 @@ struct FatTree {
     edge: Cable,
     core: Cable,
     /// Each switch's level, pod, and number there.
-    places: Vec<Place>,
+    places: Vec<TreePosition>,
     /// Each endpoint's digits: which way up at the leaf, which at level 1.
     digits: Vec<(u16, u16)>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct TreePosition {
     level: u8,
     pod: u16,
     index: u16,
@@ -82,24 +90,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     if !(0.01..=1000.0).contains(&taper) {
         return Err(format!("fat-tree: taper={taper}: choose endpoints per cable up, e.g. 1 (none), 2 (half)"));
     }
-    let down = match count("down") {
-        0 => ((radix as f64 * taper / (1.0 + taper)).round() as usize).clamp(1, radix - 1),
-        given => given,
-    };
-    let up = match (count("up"), count("down")) {
-        (0, 0) => radix.saturating_sub(down),
-        (0, _) => ((down as f64 / taper).round() as usize).max(1),
-        (given, _) => given,
-    };
-    let parallel = count("parallel");
-    if down + up > radix || up == 0 {
-        return Err(format!(
-            "fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"
-        ));
-    }
-    if parallel == 0 || up % parallel != 0 {
-        return Err(format!("fat-tree: parallel={parallel}: must divide the {up} cables up of a leaf"));
-    }
+    let (down, up, parallel) = leaf_shape(params)?;
     let leaves = config.endpoints().div_ceil(down).max(1);
     let (pod, agg_up) =
         if levels == 2 { (leaves, 0) } else { pod_shape(count("pod"), count("agg_up"), radix, parallel)? };
@@ -113,7 +104,9 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             if levels == 2 { "; raise `radix` or choose levels=3" } else { "; raise `radix`" }
         ));
     }
-    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), kind };
+    // A tree's buffers are all of one size: `switch.global_buffer` speaks of cables between groups.
+    let reach = Reach::Local;
+    let cable = |rate, latency, kind| Cable { rate: params.rate(rate), latency: params.time(latency), reach, kind };
     let (edge, core) = (cable("rate", "latency", "up"), cable("core_rate", "core_latency", "core"));
     if let Some(c) = [edge, core].iter().find(|c| c.rate.bytes_per_s() < 1e6) {
         return Err(format!("fat-tree: the rate of the `{}` cables, {}, is too low; at least 1MB/s", c.kind, c.rate));
@@ -133,6 +126,31 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     };
     tree.number(config.endpoints());
     Ok(Box::new(tree))
+}
+
+/// Endpoints of a leaf, its cables up, and how many of these lead to one switch.
+fn leaf_shape(params: &Params) -> Result<(usize, usize, usize), String> {
+    let count = |name: &str| params.count(name) as usize;
+    let (radix, taper) = (count("radix"), params.real("taper"));
+    let down = match count("down") {
+        0 => ((radix as f64 * taper / (1.0 + taper)).round() as usize).clamp(1, radix - 1),
+        given => given,
+    };
+    let up = match (count("up"), count("down")) {
+        (0, 0) => radix.saturating_sub(down),
+        (0, _) => ((down as f64 / taper).round() as usize).max(1),
+        (given, _) => given,
+    };
+    let parallel = count("parallel");
+    if down + up > radix || up == 0 {
+        return Err(format!(
+            "fat-tree: down={down} and up={up} do not fit a switch of radix={radix} ports; lower one of them"
+        ));
+    }
+    if parallel == 0 || up % parallel != 0 {
+        return Err(format!("fat-tree: parallel={parallel}: must divide the {up} cables up of a leaf"));
+    }
+    Ok((down, up, parallel))
 }
 
 /// Leaves per pod and cables to the core of an aggregation switch.
@@ -157,14 +175,14 @@ impl FatTree {
     fn number(&mut self, endpoints: usize) {
         for leaf in 0..self.leaves {
             let (pod, index) = ((leaf / self.pod) as u16, (leaf % self.pod) as u16);
-            self.places.push(Place { level: 0, pod, index, up: self.down as Port });
+            self.places.push(TreePosition { level: 0, pod, index, up: self.down as Port });
         }
         for pod in 0..self.pods {
             let up = (self.leaves_of(pod) * self.parallel) as Port;
-            self.places.extend((0..self.aggs).map(|j| Place { level: 1, pod: pod as u16, index: j as u16, up }));
+            self.places.extend((0..self.aggs).map(|j| TreePosition { level: 1, pod: pod as u16, index: j as u16, up }));
         }
         let cores = self.aggs * self.agg_up;
-        self.places.extend((0..cores).map(|c| Place { level: 2, pod: 0, index: c as u16, up: 0 }));
+        self.places.extend((0..cores).map(|c| TreePosition { level: 2, pod: 0, index: c as u16, up: 0 }));
         let ways = self.aggs * self.parallel;
         let digit = |e: usize| ((e % ways) as u16, if self.agg_up == 0 { 0 } else { (e / ways % self.agg_up) as u16 });
         self.digits = (0..endpoints.max(self.leaves * self.down)).map(digit).collect();
@@ -175,7 +193,7 @@ impl FatTree {
     }
 
     /// The part in which a switch is simulated: neighbouring leaves together, the top spread over all.
-    fn part(&self, place: Place) -> u32 {
+    fn part(&self, place: TreePosition) -> u32 {
         let units = if self.agg_up == 0 { self.leaves } else { self.pods };
         let parts = units.min(PARTS);
         let unit = match (place.level, self.agg_up) {
@@ -256,7 +274,7 @@ impl Topology for FatTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Fabric;
+    use crate::net::Fabric;
 
     fn config(text: &str) -> Config {
         Config::from_toml(text).unwrap()

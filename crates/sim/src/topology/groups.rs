@@ -77,7 +77,7 @@ impl Measures {
 
 /// A switch's place.
 #[derive(Clone, Copy)]
-struct Place {
+struct GroupPosition {
     group: u16,
     chassis: u16,
     slot: u16,
@@ -86,7 +86,7 @@ struct Place {
 /// A dragonfly, with its tables.
 pub(super) struct Groups {
     m: Measures,
-    places: Vec<Place>,
+    places: Vec<GroupPosition>,
     /// For each switch and group: where its ports begin in `ports`, and how many cables it is to the nearest way out.
     gates: Vec<(u32, u8)>,
     /// Ports that lead to the nearest way out.
@@ -99,7 +99,7 @@ const NOWHERE: u8 = u8::MAX;
 impl Groups {
     pub(super) fn new(m: Measures) -> Groups {
         let a = m.switches();
-        let place = |s: usize| Place {
+        let place = |s: usize| GroupPosition {
             group: (s / a) as u16,
             chassis: (s % a / m.slots) as u16,
             slot: (s % a % m.slots) as u16,
@@ -163,25 +163,25 @@ impl Groups {
     }
 
     /// Cables are laid in order of the lower end, so a switch has those to lower neighbours first, and none to itself.
-    fn first_in_row(&self, at: Place, slot: u16) -> usize {
+    fn first_in_row(&self, at: GroupPosition, slot: u16) -> usize {
         self.m.endpoints + usize::from(slot - u16::from(slot > at.slot)) * self.m.row_links
     }
 
-    fn first_in_column(&self, at: Place, chassis: u16) -> usize {
+    fn first_in_column(&self, at: GroupPosition, chassis: u16) -> usize {
         self.m.first_column() + usize::from(chassis - u16::from(chassis > at.chassis)) * self.m.column_links
     }
 
-    fn row(&self, at: Place, slot: u16, out: &mut Ways) {
+    fn row(&self, at: GroupPosition, slot: u16, out: &mut Ways) {
         let first = self.first_in_row(at, slot);
         out.ports.extend((first..first + self.m.row_links).map(|p| p as Port));
     }
 
-    fn column(&self, at: Place, chassis: u16, out: &mut Ways) {
+    fn column(&self, at: GroupPosition, chassis: u16, out: &mut Ways) {
         let first = self.first_in_column(at, chassis);
         out.ports.extend((first..first + self.m.column_links).map(|p| p as Port));
     }
 
-    fn local_hops(a: Place, b: Place) -> u32 {
+    fn local_hops(a: GroupPosition, b: GroupPosition) -> u32 {
         u32::from(a.chassis != b.chassis) + u32::from(a.slot != b.slot)
     }
 

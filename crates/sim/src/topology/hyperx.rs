@@ -4,12 +4,12 @@
 //! several shortest ways; the virtual channel is the number of cables crossed, which only grows.
 
 use super::grid::Grid;
-use super::{Cable, Entry, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
 /// See the module.
-pub const HYPERX: Entry = Entry {
+pub const HYPERX: TopologyEntry = TopologyEntry {
     card: Card {
         name: "hyperx",
         about: "a grid of switches, each cabled to all others of its row in every dimension",
@@ -23,6 +23,13 @@ pub const HYPERX: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "dims = \"3x3\"\nendpoints = 1"),
+        (12, "dims = \"4x3\"\nendpoints = 1"),
+        (12, "dims = \"3x2x2\"\nendpoints = 1\nparallel = 2"),
+        (5, "dims = \"5\"\nendpoints = 1"),
+    ],
 };
 
 /// What cables are called, by dimension; with detours each dimension costs two virtual channels, and there are eight.
@@ -42,7 +49,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     let (endpoints, parallel) = (params.count("endpoints") as usize, params.count("parallel") as usize);
     grid.fits("hyperx", config.endpoints(), endpoints)?;
     let rates = grid.rates("hyperx", params)?;
-    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency: params.time("latency"), kind });
+    let (latency, reach) = (params.time("latency"), Reach::Local);
+    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, reach, kind });
     let mut first = vec![endpoints];
     for &n in &grid.sizes {
         first.push(first[first.len() - 1] + (usize::from(n) - 1) * parallel);

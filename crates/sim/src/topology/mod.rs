@@ -1,9 +1,11 @@
 //! Topologies: which switches there are, how they are cabled, and which ways lead nearer to a destination.
 //!
-//! To add one: write `topology/x.rs` with a `pub const X: Entry` (card, `build`) and a type that implements [`Topology`], and
-//! add one line to [`TOPOLOGIES`]. `build` refuses impossible parameters by name. The tests iterate the table: every entry
-//! is wired, every pair of switches is walked by `ways` (each step must bring `hops` down by one), and the virtual channels
-//! are checked for cycles.
+//! To add one: write `topology/x.rs` with a `pub const X: TopologyEntry` (card, `build`, small shapes for the tests) and a
+//! type that implements [`Topology`], name the file below, and add one line to [`TOPOLOGIES`]. `build` refuses impossible
+//! parameters by name. A cable is laid with its [`Reach`], from which its buffers follow.
+//!
+//! The tests iterate the table in every shape. Every port must have its cable, each step of `ways` must bring `hops` down,
+//! and the virtual channels must be free of cycles.
 //!
 //! A topology does not choose among ways (that is `routing/`) and knows nothing of buffers, packets or time.
 
@@ -20,14 +22,8 @@ mod single;
 mod torus;
 
 use crate::Config;
+pub use crate::base::{Endpoint, Port, Reach, Switch};
 use spec::{Card, Params, Rate, Rng, Time};
-
-/// A switch's number.
-pub type Switch = u32;
-/// The number of a NIC's attachment to the network: node x NICs per node + NIC.
-pub type Endpoint = u32;
-/// A port's number on its switch: attachments and cables in the order in which `wire` makes them.
-pub type Port = u16;
 
 /// Where a packet is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,15 +115,28 @@ pub trait Topology: Send + Sync {
 pub type Build = fn(&Params, &Config) -> Result<Box<dyn Topology>, String>;
 
 /// A line of the table: what it is called and how it is made.
-pub struct Entry {
+pub struct TopologyEntry {
     /// Name, one line, source, parameters.
     pub card: Card,
     /// How it is made.
     pub build: Build,
+    /// What `hops` is.
+    pub hops: Hops,
+    /// Small machines for the tests: nodes, and parameters. The first has nine nodes and ways over every kind of cable.
+    pub shapes: &'static [(usize, &'static str)],
+}
+
+/// How [`Topology::hops`] relates to the graph of cables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hops {
+    /// It is the distance.
+    Distance,
+    /// It may be more, for this reason.
+    AtLeast(&'static str),
 }
 
 /// All topologies, in the order of `list`.
-pub const TOPOLOGIES: &[Entry] = &[
+pub const TOPOLOGIES: &[TopologyEntry] = &[
     single::SINGLE,
     chain::CHAIN,
     fat_tree::FAT_TREE,
@@ -150,7 +159,9 @@ pub struct Cable {
     pub rate: Rate,
     /// Time of flight.
     pub latency: Time,
-    /// What it is called in counters: `edge`, `local`, `global`.
+    /// How far it reaches: buffers follow from it.
+    pub reach: Reach,
+    /// What it is called in counters and pictures, for people only: `local`, `green`, `x`.
     pub kind: &'static str,
 }
 

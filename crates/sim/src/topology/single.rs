@@ -1,13 +1,15 @@
 //! One switch with every endpoint on it: the network with nothing but endpoint contention.
 
-use super::{Entry, Switch, Target, Topology, Ways, Wiring};
+use super::{Hops, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Params};
 
 /// See the module.
-pub const SINGLE: Entry = Entry {
+pub const SINGLE: TopologyEntry = TopologyEntry {
     card: Card { name: "single-switch", about: "all endpoints on one switch", source: "", params: &[] },
     build,
+    hops: Hops::Distance,
+    shapes: &[(9, ""), (1, "")],
 };
 
 /// More ports than any switch has; beyond this a port number would not fit.

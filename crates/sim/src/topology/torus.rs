@@ -5,12 +5,12 @@
 //! that neither channel closes the ring; a detour's second half uses the next pair.
 
 use super::grid::Grid;
-use super::{Cable, Entry, Hop, Port, Switch, Target, Topology, Ways, Wiring};
+use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
 /// See the module.
-pub const TORUS: Entry = Entry {
+pub const TORUS: TopologyEntry = TopologyEntry {
     card: Card {
         name: "torus",
         about: "a grid of switches, each cabled to its neighbours",
@@ -24,6 +24,14 @@ pub const TORUS: Entry = Entry {
         ],
     },
     build,
+    hops: Hops::Distance,
+    shapes: &[
+        (9, "dims = \"3x3\"\nendpoints = 1"),
+        (12, "dims = \"4x3\"\nendpoints = 1"),
+        (12, "dims = \"6x2\"\nendpoints = 1"),
+        (16, "dims = \"4x4\"\nendpoints = 1\nwrap = false"),
+        (18, "dims = \"3x2x3\"\nendpoints = 1"),
+    ],
 };
 
 /// What cables are called, by dimension.
@@ -46,7 +54,8 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     grid.fits("torus", config.endpoints(), endpoints)?;
     let rates = grid.rates("torus", params)?;
     let latency = params.time("latency");
-    let cables = rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, kind }).collect();
+    let cables =
+        rates.iter().zip(KINDS).map(|(&rate, kind)| Cable { rate, latency, reach: Reach::Local, kind }).collect();
     let mut torus = Torus { grid, endpoints, wrap: params.word("wrap") == "true", cables, ports: Vec::new() };
     torus.find_ports();
     Ok(Box::new(torus))
@@ -172,7 +181,7 @@ impl Topology for Torus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Fabric;
+    use crate::net::Fabric;
 
     #[test]
     fn impossible_shapes_are_named() {

@@ -4,10 +4,10 @@
 use comm::{Access, Comm, Data, Machine as _, Op};
 use spec::Time;
 use std::sync::Mutex;
-use tailback_sim::Machine;
+use tailback_sim::Simulator;
 
 /// What a run of the victim test showed.
-pub struct Outcome {
+pub struct IncastResult {
     /// Half round trips of the victim with the time they began.
     pub samples: Vec<(Time, Time)>,
     /// Each sender's bytes per second.
@@ -16,7 +16,7 @@ pub struct Outcome {
     pub goodput: f64,
 }
 
-impl Outcome {
+impl IncastResult {
     /// Mean, median and 99th percentile in microseconds of the samples that began after a time.
     pub fn summary(&self, after: Time) -> [f64; 3] {
         let mut us: Vec<f64> = self.samples.iter().filter(|s| s.0 >= after).map(|s| s.1.us()).collect();
@@ -40,7 +40,7 @@ pub struct Roles {
 }
 
 /// Everybody but the root and the victims sends, until the time is over.
-pub fn run(machine: &Machine, roles: Roles) -> Outcome {
+pub fn run(machine: &Simulator, roles: Roles) -> IncastResult {
     let samples = Mutex::new(Vec::new());
     let shares = Mutex::new(Vec::new());
     machine
@@ -67,7 +67,7 @@ pub fn run(machine: &Machine, roles: Roles) -> Outcome {
     let mut shares = shares.into_inner().unwrap();
     shares.sort_by_key(|s| s.0);
     let shares: Vec<f64> = shares.into_iter().map(|s| s.1).collect();
-    Outcome { samples: samples.into_inner().unwrap(), goodput: shares.iter().sum(), shares }
+    IncastResult { samples: samples.into_inner().unwrap(), goodput: shares.iter().sum(), shares }
 }
 
 /// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything.

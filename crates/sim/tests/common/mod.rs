@@ -2,20 +2,20 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use comm::{Buffer, Comm, Data, Machine as _, MachineError, Op, Rank, Tag};
-use tailback_sim::{Config, Machine};
+use tailback_sim::{Config, Simulator};
 
 /// A machine from a machine file.
-pub fn machine(text: &str) -> Machine {
-    Machine::new(Config::from_toml(text).unwrap()).unwrap()
+pub fn machine(text: &str) -> Simulator {
+    Simulator::new(Config::from_toml(text).unwrap()).unwrap()
 }
 
 /// Runs a body and expects the run to end well.
-pub fn run(machine: &Machine, body: impl Fn(&dyn Comm) + Sync) {
+pub fn run(machine: &Simulator, body: impl Fn(&dyn Comm) + Sync) {
     machine.run(&body).unwrap();
 }
 
 /// Runs a body and expects the run to fail.
-pub fn failure(machine: &Machine, body: impl Fn(&dyn Comm) + Sync) -> MachineError {
+pub fn failure(machine: &Simulator, body: impl Fn(&dyn Comm) + Sync) -> MachineError {
     machine.run(&body).unwrap_err()
 }
 

@@ -8,7 +8,7 @@
 use comm::{Buffer, Comm, Data, Machine as _, Op};
 use spec::{Rng, Work, permutation};
 use std::sync::Mutex;
-use tailback_sim::{Config, Machine, Stats};
+use tailback_sim::{Config, Simulator, Stats};
 
 /// Receiving ranks of a node: so many that none often waits for a message while a later one is there.
 const RECEIVERS: usize = 8;
@@ -42,7 +42,7 @@ pub struct Traffic {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Carried {
     /// What was asked for and what the network took, as shares of the injection rate.
     pub offered: f64,
     pub accepted: f64,
@@ -131,8 +131,9 @@ fn send_all(comm: &dyn Comm, sends: &[(u64, u32, u32)], t: &Traffic) -> u64 {
 }
 
 /// Runs the traffic on a machine with free hosts.
-pub fn run(config: Config, t: &Traffic) -> Outcome {
-    let mut config = Config { ranks_per_node: 1 + RECEIVERS, eager: 1 << 30, ..config };
+pub fn run(config: Config, t: &Traffic) -> Carried {
+    let mut config = Config { ranks_per_node: 1 + RECEIVERS, ..config };
+    config.protocol.eager = 1 << 30;
     config.host.send_overhead = spec::Time::ZERO;
     config.host.recv_overhead = spec::Time::ZERO;
     config.host.flops = 1e12;
@@ -140,7 +141,7 @@ pub fn run(config: Config, t: &Traffic) -> Outcome {
     config.nic.packet_overhead = spec::Time::ZERO;
     config.nic.message_gap = spec::Time::from_ps(1);
     let plan = schedule(&config, t);
-    let machine = Machine::new(config).expect("a machine");
+    let machine = Simulator::new(config).expect("a machine");
     let (taken, latencies) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let body = |comm: &dyn Comm| {
         let (node, role) = (comm.rank() / (1 + RECEIVERS), comm.rank() % (1 + RECEIVERS));
@@ -165,7 +166,7 @@ pub fn run(config: Config, t: &Traffic) -> Outcome {
     let mut latencies = latencies.into_inner().unwrap();
     latencies.sort_unstable();
     let us = |ps: u64| ps as f64 * 1e-6;
-    Outcome {
+    Carried {
         offered: t.load,
         accepted: taken.iter().sum::<u64>() as f64 / full / taken.len() as f64,
         least: taken.iter().copied().min().unwrap_or(0) as f64 / full,

@@ -447,7 +447,7 @@ mod tests {
         let params = GLOBAL.card.resolve(&given).unwrap();
         let whole = Mutex::new(vec![Complex::default(); n]);
         let text = format!("nodes = {ranks}\nranks_per_node = 1\n[topology]\nkind = \"single-switch\"\n");
-        let machine = sim::Machine::new(sim::Config::from_toml(&text).unwrap()).unwrap();
+        let machine = sim::Simulator::new(sim::Config::from_toml(&text).unwrap()).unwrap();
         let body = |world: &dyn Comm| {
             let mut fft =
                 prepare(Setup { comm: world, params: &params, seed: 1, payload: Payload::Checked, progress: &|_| () })

@@ -1,0 +1,130 @@
+//! A table from 128-bit keys to `u32`: open addressing, linear probing, deletion by shifting back.
+//!
+//! It cannot be iterated, so the order of its places can never reach a result; that is why it is used here and the standard
+//! hash map is not.
+
+use crate::base::NONE;
+
+/// A key: two words of the caller's making.
+pub(crate) type Key = (u64, u64);
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: Key,
+    value: u32,
+}
+
+const EMPTY: Slot = Slot { key: (0, 0), value: NONE };
+
+/// The table. A value is never [`NONE`].
+pub(crate) struct Table {
+    places: Vec<Slot>,
+    len: usize,
+}
+
+fn hash(key: Key) -> usize {
+    // Two rounds of multiply and fold; keys are small counters, so the high bits must reach the low ones.
+    let mut z = key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ key.1.rotate_left(29);
+    z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (z ^ (z >> 32)) as usize
+}
+
+impl Table {
+    pub(crate) const fn new() -> Table {
+        Table { places: Vec::new(), len: 0 }
+    }
+
+    /// Where the key is, or the empty place where it would go. The table must have places.
+    #[inline]
+    fn find(&self, key: Key) -> usize {
+        let mask = self.places.len() - 1;
+        let mut i = hash(key) & mask;
+        while self.places[i].value != NONE && self.places[i].key != key {
+            i = (i + 1) & mask;
+        }
+        i
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: Key) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.places[self.find(key)].value;
+        (value != NONE).then_some(value)
+    }
+
+    /// Sets the value of a key.
+    pub(crate) fn set(&mut self, key: Key, value: u32) {
+        debug_assert!(value != NONE);
+        if (self.len + 1) * 4 > self.places.len() * 3 {
+            self.grow();
+        }
+        let i = self.find(key);
+        self.len += usize::from(self.places[i].value == NONE);
+        self.places[i] = Slot { key, value };
+    }
+
+    fn grow(&mut self) {
+        let new = vec![EMPTY; (self.places.len() * 2).max(16)];
+        for place in std::mem::replace(&mut self.places, new) {
+            if place.value != NONE {
+                let i = self.find(place.key);
+                self.places[i] = place;
+            }
+        }
+    }
+
+    /// Removes a key, giving its value.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let mask = self.places.len() - 1;
+        let mut hole = self.find(key);
+        let value = self.places[hole].value;
+        if value == NONE {
+            return None;
+        }
+        self.len -= 1;
+        let mut i = hole;
+        loop {
+            i = (i + 1) & mask;
+            if self.places[i].value == NONE {
+                break;
+            }
+            let home = hash(self.places[i].key) & mask;
+            // The entry may move into the hole unless its home lies between the hole and where it is.
+            if (i.wrapping_sub(home) & mask) >= (i.wrapping_sub(hole) & mask) {
+                self.places[hole] = self.places[i];
+                hole = i;
+            }
+        }
+        self.places[hole] = EMPTY;
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn agrees_with_an_ordered_map() {
+        let (mut table, mut map) = (Table::new(), BTreeMap::new());
+        let mut rng = spec::Rng::new(1, "table", 0);
+        for step in 0..200_000u32 {
+            let key = (rng.below(40), rng.below(40));
+            match rng.below(3) {
+                0 => assert_eq!(table.remove(key), map.remove(&key)),
+                1 => assert_eq!(table.get(key), map.get(&key).copied()),
+                _ => {
+                    table.set(key, step);
+                    map.insert(key, step);
+                }
+            }
+            assert_eq!(table.len, map.len());
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! A machine file: what the simulated system is made of.
+//!
+//! TOML with units as text ("12.5GB/s", "250ns", "64KiB"). Every section is a card of parameters; unknown keys are refused
+//! with the near names, values that do not parse with how to write them, and absurd ones by name.
+
+use super::faults::{self, FAULT, Fault};
+use super::knobs::{Count, Least, Limit, Number, PerSecond, Size, Sort, knobs, words};
+use crate::base::{QueueKind, Reach};
+use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near};
+use thiserror::Error;
+
+/// Why a machine file cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Not TOML.
+    #[error("machine file: {0}")]
+    Syntax(String),
+    /// An unknown section or name.
+    #[error("machine file: {0}")]
+    Unknown(String),
+    /// A parameter that does not fit.
+    #[error("machine file: {0}")]
+    Param(#[from] ParamError),
+    /// A value that parses and cannot be meant.
+    #[error("machine file: {0}")]
+    Absurd(String),
+}
+
+/// How a switch keeps packets that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// One queue per input, output and virtual channel: a blocked output holds up nobody else.
+    Voq,
+    /// One queue per input and virtual channel: the first packet holds up those behind it.
+    Fifo,
+}
+
+/// What becomes of packets for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// They wait where they are until there is: flow control by credits, nothing is lost.
+    Wait,
+    /// They are dropped, and sent again by their source after a timeout.
+    Drop,
+}
+
+words!(Queueing { Voq = "voq", Fifo = "fifo" });
+words!(Full { Wait = "wait", Drop = "drop" });
+words!(QueueKind { Calendar = "calendar", Heap = "heap" });
+
+knobs! {
+    /// What a rank's processor costs.
+    struct HostConfig = "host" "what a rank's processor costs" {
+        send_overhead: Time = "200ns" "time of a rank to start a send" in [0.0, 1.0];
+        recv_overhead: Time = "200ns" "time of a rank to end a receive" in [0.0, 1.0];
+        test_cost: Time = "50ns" "time of a look at a pending operation" in [1e-12, 1.0];
+        flops: f64 = "4e9" "floating-point operations per second of a rank" in [1e3, 1e18];
+        memory_rate: Rate = "8GB/s" "memory rate of a rank" in [1e3, 1e15];
+        updates: f64 = "2e7" "random updates per second of a rank" in [1.0, 1e15];
+        local_latency: Time = "300ns" "between ranks of one node" in [0.0, 1.0];
+        local_rate: Rate = "8GB/s" "copy rate between ranks of one node" in [1e6, 1e15];
+    }
+    with {}
+}
+
+knobs! {
+    /// What stands between a node and its switch.
+    struct NicConfig = "nic" "what stands between a node and its switch" {
+        per_node: Count<usize> = "1" "NICs of a node; ranks share them in turn" in [1.0, 64.0];
+        rate: Rate = "12.5GB/s" "rate of injection" in [1e6, 1e13];
+        eject_rate: Rate = "12.5GB/s" "rate of ejection; as `rate` unless given" in [1e6, 1e13] like rate;
+        latency: Time = "50ns" "time of flight between NIC and switch" in [1e-12, 1.0];
+        message_gap named "message_rate": PerSecond = "1e8" "messages per second that a NIC can start" in [1.0, 1e12];
+        packet_overhead: Time = "2ns" "time of a NIC per packet, each way" in [0.0, 1e-3];
+        mtu: Size<u32> = "4096" "payload of a packet" in [16.0, 65536.0];
+        header: Size<u32> = "40" "bytes of header and trailer per packet" in [1.0, 4096.0];
+        outstanding: Count<u32> = "64" "puts and gets of a NIC under way" in [1.0, 1e6];
+    }
+    with {}
+}
+
+knobs! {
+    /// Every switch of the network.
+    struct SwitchConfig = "switch" "every switch of the network" {
+        latency: Time = "100ns" "from a packet's head at the input to the output" in [0.0, 1.0];
+        buffer: Size<u32> = "64KiB" "input buffer of a port and virtual channel" in [Least::Packet, 1e9];
+        global_buffer: Size<u32> = "64KiB" "the same behind a global cable; as `buffer` unless given"
+            in [Least::Packet, 1e9] like buffer;
+        queueing: Queueing = "voq" "one queue per input, or one per input and output";
+        full: Full = "wait" "packets wait for room (credits), or are dropped at outputs of `buffer` bytes";
+    }
+    with {}
+}
+
+knobs! {
+    /// How messages become packets.
+    struct ProtocolConfig = "protocol" "how messages become packets" {
+        eager: Size<usize> = "8KiB" "longest message sent without asking" in [0.0, 1e12];
+        small: Size<u64> = "0" "messages up to this long travel in a class of their own, 0 = none";
+        resend: Time = "100us" "until a lost packet is sent again" in [1e-9, 1e3];
+    }
+    with {}
+}
+
+knobs! {
+    /// A machine, ready to be built. Fields may be set before [`crate::Simulator::new`], which checks them all.
+    struct Config = "machine" "the system as a whole" {
+        nodes: Count<usize> = "32" "number of nodes" in [1.0, 1e6];
+        ranks_per_node: Count<usize> = "2" "ranks on each node" in [1.0, 4096.0];
+        seed: Count<u64> = "1" "seed of random routing and marking";
+        threads: Count<usize> = "0" "threads that simulate, 0 = one per core" in [0.0, 1024.0] but unrecorded;
+        stack: Size<usize> = "256KiB" "stack of a rank (address space)"
+            in [fiber::MIN_STACK as f64, fiber::MAX_STACK as f64] but unrecorded;
+        event_queue: QueueKind = "calendar" "how events are kept; the result is the same" but unrecorded;
+    }
+    with {
+        /// `[host]`.
+        host: HostConfig,
+        /// `[nic]`.
+        nic: NicConfig,
+        /// `[switch]`.
+        switch: SwitchConfig,
+        /// `[protocol]`.
+        protocol: ProtocolConfig,
+        /// What breaks during the run, in the order of time.
+        faults: Vec<Fault>,
+        /// Name in [`crate::topology::TOPOLOGIES`] and its parameters.
+        topology: (String, Params),
+        /// Name in [`crate::routing::ROUTINGS`] and its parameters.
+        routing: (String, Params),
+        /// Name in [`crate::control::CONTROLS`] and its parameters.
+        control: (String, Params),
+    }
+}
+
+impl SwitchConfig {
+    /// What an output may have under way on a channel of a cable: a buffer, or without flow control more than is ever under
+    /// way.
+    pub(crate) fn credits(&self, reach: Reach) -> u32 {
+        match (self.full, reach) {
+            (Full::Drop, _) => 1 << 30,
+            (Full::Wait, Reach::Global) => self.global_buffer,
+            (Full::Wait, Reach::Edge | Reach::Local) => self.buffer,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::from_toml("").expect("the defaults are a machine")
+    }
+}
+
+/// The cards of the sections that are knobs alone; the first is the file's top level.
+const CARDS: [&Card; 5] =
+    [&Config::CARD, &HostConfig::CARD, &NicConfig::CARD, &SwitchConfig::CARD, &ProtocolConfig::CARD];
+
+impl Config {
+    /// Reads a machine file.
+    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
+        let mut file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
+        let host = HostConfig::read(section(&mut file, "host")?, ())?;
+        let nic = NicConfig::read(section(&mut file, "nic")?, ())?;
+        let switch = SwitchConfig::read(section(&mut file, "switch")?, ())?;
+        let protocol = ProtocolConfig::read(section(&mut file, "protocol")?, ())?;
+        let faults = faults::read(file.remove(FAULT.name))?;
+        let topology = chosen(&mut file, "topology", "single-switch")?;
+        let routing = chosen(&mut file, "routing", "minimal")?;
+        let control = chosen(&mut file, "control", "none")?;
+        let top = || Config::CARD.params.iter().map(|p| p.name);
+        if let Some(wrong) = file.keys().find(|key| !top().any(|name| name == *key)) {
+            let sections = CARDS[1..].iter().map(|card| card.name);
+            let known = top().chain(sections).chain(["topology", "routing", "control", FAULT.name]);
+            return Err(ConfigError::Unknown(near::unknown("key", wrong, known)));
+        }
+        let given = texts(&file, Config::CARD.name)?;
+        let config = Config::read(given, (host, nic, switch, protocol, faults, topology, routing, control))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Ranks in all.
+    pub fn ranks(&self) -> usize {
+        self.nodes * self.ranks_per_node
+    }
+
+    /// NICs in all.
+    pub fn endpoints(&self) -> usize {
+        self.nodes * self.nic.per_node
+    }
+
+    /// Everything that defines the machine, by the names of the machine file, for the record.
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        self.add_facts("", &mut facts);
+        self.host.add_facts("host.", &mut facts);
+        self.nic.add_facts("nic.", &mut facts);
+        self.switch.add_facts("switch.", &mut facts);
+        self.protocol.add_facts("protocol.", &mut facts);
+        facts
+    }
+
+    /// The longest packet on the wire.
+    pub(crate) fn packet(&self) -> u32 {
+        self.nic.mtu + self.nic.header
+    }
+
+    /// Refuses what parses and cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let mut limits = Vec::new();
+        self.add_limits("", &mut limits);
+        let (name, value) = ("nodes x ranks_per_node".to_string(), self.ranks() as f64);
+        limits.push(Limit { name, value, least: Least::Is(1.0), most: 4e6 });
+        self.host.add_limits("host.", &mut limits);
+        self.nic.add_limits("nic.", &mut limits);
+        self.switch.add_limits("switch.", &mut limits);
+        self.protocol.add_limits("protocol.", &mut limits);
+        if self.switch.full == Full::Drop && self.switch.queueing == Queueing::Fifo {
+            let text = "switch.full = drop means output buffers; set switch.queueing = \"voq\"";
+            return Err(ConfigError::Absurd(text.into()));
+        }
+        for limit in &limits {
+            limit.check(self).map_err(ConfigError::Absurd)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes a section that chooses a line of a table by `kind` out of the file.
+fn chosen(file: &mut toml::Table, name: &str, default: &str) -> Result<(String, Params), ConfigError> {
+    let mut given = section(file, name)?;
+    let kind = given.remove("kind").unwrap_or_else(|| default.to_string());
+    Ok((kind, given))
+}
+
+/// Takes a section out of the file as text values.
+fn section(file: &mut toml::Table, name: &str) -> Result<Params, ConfigError> {
+    match file.remove(name) {
+        None => Ok(Params::new()),
+        Some(toml::Value::Table(table)) => texts(&table, name),
+        Some(_) => Err(ConfigError::Absurd(format!("`{name}` is a section; write `[{name}]`"))),
+    }
+}
+
+pub(crate) fn texts(table: &toml::Table, name: &str) -> Result<Params, ConfigError> {
+    let text = |(key, value): (&String, &toml::Value)| match value {
+        toml::Value::String(s) => Ok((key.clone(), s.clone())),
+        toml::Value::Integer(i) => Ok((key.clone(), i.to_string())),
+        toml::Value::Float(x) => Ok((key.clone(), x.to_string())),
+        toml::Value::Boolean(b) => Ok((key.clone(), b.to_string())),
+        _ => Err(ConfigError::Absurd(format!("{name}.{key} must be a number or a text"))),
+    };
+    table.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        Config::from_toml(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn units_are_read() {
+        let c =
+            Config::from_toml("nodes = 4\n[nic]\nrate = \"100Gb/s\"\nmtu = \"2KiB\"\n[host]\nflops = 1e10").unwrap();
+        assert_eq!((c.nodes, c.nic.mtu, c.host.flops), (4, 2048, 1e10));
+        assert_eq!(c.nic.eject_rate, c.nic.rate);
+        let c = Config::from_toml("[switch]\nbuffer = \"8KiB\"").unwrap();
+        assert_eq!((c.switch.buffer, c.switch.global_buffer), (8192, 8192));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert_eq!(refused("node = 3"), "machine file: unknown key `node`; did you mean `nodes`, `ranks_per_node`?");
+        assert_eq!(
+            refused("[nic]\nrat = \"1GB/s\""),
+            "machine file: unknown parameter of nic `rat`; did you mean `rate`, `eject_rate`, `message_rate`?"
+        );
+        assert!(refused("[nic]\nrate = \"fast\"").contains("`fast` is not a rate"));
+        assert!(refused("nodes = 0").contains("nodes = 0 is out of range; choose 1 to 1000000"));
+        assert!(refused("[switch]\nbuffer = \"1KiB\"").contains("switch.buffer = 1024 is out of range"));
+        assert!(refused("nic = 3").contains("write `[nic]`"));
+        assert!(refused("nodes = [1]").contains("machine.nodes must be a number"));
+        assert!(refused("= 3").starts_with("machine file: "));
+    }
+
+    /// Another value that a parameter may have.
+    fn other(param: &Param) -> String {
+        let given = Params::from([(param.name.to_string(), param.default.to_string())]);
+        match param.kind {
+            Kind::Count => (given.count(param.name) + 1).to_string(),
+            // 64 bytes more than twice, because twice nothing is nothing.
+            Kind::Size => (given.size(param.name) * 2 + 64).to_string(),
+            Kind::Time => format!("{}ns", given.time(param.name).ps() / 500 + 1),
+            Kind::Rate => format!("{}B/s", given.rate(param.name).bytes_per_s() * 2.0),
+            Kind::Real | Kind::Share => (given.word(param.name).parse::<f64>().unwrap() / 2.0).to_string(),
+            Kind::Choice(words) => words.iter().find(|w| **w != param.default).unwrap().to_string(),
+            Kind::Text | Kind::Command | Kind::File => format!("{} ", param.default),
+        }
+    }
+
+    /// Every knob of a card changes what is read when it is moved.
+    fn every_knob_does_something<R: PartialEq>(
+        card: &Card,
+        read: impl Fn(Params) -> Result<R, String>,
+    ) -> Result<(), String> {
+        let still = read(Params::new())?;
+        for param in card.params {
+            let value = other(param);
+            let moved = read(Params::from([(param.name.to_string(), value.clone())]))?;
+            if moved == still {
+                return Err(format!("{}: {}={value} changes nothing", card.name, param.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a machine file of one section.
+    fn one_section(card: &Card, given: Params) -> Result<Config, String> {
+        let section = if card.name == Config::CARD.name { String::new() } else { format!("[{}]\n", card.name) };
+        let lines: String = given.iter().map(|(name, value)| format!("{name} = {value:?}\n")).collect();
+        Config::from_toml(&(section + &lines)).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_knob_of_a_machine_file_does_something() {
+        for card in CARDS {
+            every_knob_does_something(card, |given| one_section(card, given)).unwrap();
+        }
+    }
+
+    /// What the macro cannot make: a knob that is declared and not read.
+    #[test]
+    fn a_knob_that_nobody_reads_is_caught() {
+        let param = |name| Param::new(name, Kind::Count, "3", "");
+        let params = [param("read"), param("forgotten")];
+        let card = Card { name: "careless", about: "", source: "", params: Box::leak(Box::new(params)) };
+        let read = |given: Params| Ok(card.resolve(&given).map_err(|e| e.to_string())?.count("read"));
+        assert_eq!(every_knob_does_something(&card, read).unwrap_err(), "careless: forgotten=4 changes nothing");
+    }
+}

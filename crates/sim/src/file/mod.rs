@@ -1,0 +1,14 @@
+//! The machine file: what can be written, what it means, and the files that come with the program.
+//!
+//! Not for building a machine of it: that is `net/`.
+
+mod config;
+mod faults;
+mod knobs;
+mod presets;
+
+pub(crate) use config::texts;
+pub use config::{Config, ConfigError, Full, HostConfig, NicConfig, ProtocolConfig, Queueing, SwitchConfig};
+pub(crate) use faults::absurd;
+pub use faults::{Fault, FaultSite};
+pub use presets::{BUILTIN, builtin};

@@ -1,0 +1,464 @@
+//! Outputs of switches and NICs: when their cables are free, how much room is beyond them, and who waits.
+//!
+//! A hop touches two outputs, the one a packet leaves by and the one whose buffer it leaves, so an output's busy part is one
+//! line of the cache; what few outputs share (latency, pace) is in a table, what is rarely needed in a record of its own, and
+//! credits on their way back are lists through one slab, whose places stay warm.
+//!
+//! Waiting packets stand in one queue per input, output and virtual channel; the queues of one output and channel form a
+//! ring that is served in turn.
+
+use super::{ENDPOINT, Link, Pace, Packet};
+use crate::base::{NONE, Port};
+use crate::file::{Full, Queueing, SwitchConfig};
+
+/// The state of one output: of a switch, or of a NIC.
+#[repr(align(64))]
+pub(crate) struct Out {
+    /// The link is taken until then.
+    pub(crate) busy: u64,
+    /// When the pending wake event is, `u64::MAX` if there is none.
+    pub(crate) wake: u64,
+    bytes: u64,
+    packets: u32,
+    /// How long before `busy` the last packet begins to leave: it may still be in the stage, behind the one on the cable.
+    lead: u32,
+    pub(crate) to: u32,
+    /// Bytes that wait here, in all channels.
+    pub(crate) queued: u32,
+    /// The first and the last of the credits on their way back, in order of time.
+    first_return: u32,
+    last_return: u32,
+    /// The NIC this is the output of. For a switch, where this output's input queues begin, [`NONE`] while nobody has waited.
+    block: u32,
+    /// The part at the other end.
+    pub(crate) lp_to: u16,
+    pub(crate) to_port: Port,
+    /// Which virtual channels have waiting packets.
+    pub(crate) waiting: u16,
+    kind: u16,
+    /// The virtual channel served last.
+    pub(crate) last_vc: u8,
+    is_nic: bool,
+    /// It could send but for credits.
+    pub(crate) stalled: bool,
+}
+
+/// What outputs with the same sort of cable share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutKind {
+    pub(crate) latency: u64,
+    pub(crate) credit_latency: u64,
+    pub(crate) pace: Pace,
+    /// The buffer of a channel at the other side.
+    buffer: u32,
+}
+
+/// What an output is seldom asked for.
+#[derive(Clone, Copy, Default)]
+struct Rare {
+    stalled_since: u64,
+    stalled_ps: u64,
+    peak_queue: u64,
+}
+
+/// Credits on their way back.
+#[derive(Clone, Copy)]
+struct Return {
+    time: u64,
+    bytes: u32,
+    next: u32,
+    vc: u8,
+}
+
+/// What a port has done since the start.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes sent, headers included.
+    pub bytes: u64,
+    /// Packets sent; counted up to four billion.
+    pub packets: u64,
+    /// Picoseconds in which packets waited for credits while the cable was free.
+    pub stalled_ps: u64,
+    /// The most bytes that have waited for this output.
+    pub peak_queue: u64,
+}
+
+#[derive(Clone, Copy)]
+struct InputQueue {
+    head: u32,
+    tail: u32,
+    /// The next queue of the ring.
+    next: u32,
+}
+
+/// An input's one queue, with FIFO queueing.
+#[derive(Clone, Copy)]
+pub(crate) struct Fifo {
+    pub(crate) head: u32,
+    pub(crate) tail: u32,
+    /// A packet of this input is being sent or waits for its output.
+    pub(crate) active: bool,
+}
+
+/// All outputs of a part.
+pub(crate) struct Outs {
+    pub(crate) first: u32,
+    pub(crate) vcs: usize,
+    pub(crate) list: Vec<Out>,
+    /// The most bytes that may wait for an output: no limit where packets wait for credits instead of being dropped.
+    pub(crate) limit: u64,
+    nics: u32,
+    /// Free bytes in the buffer at the other side, by output and channel.
+    credits: Vec<u32>,
+    /// The last of the ring of input queues that wait, by output and channel.
+    rings: Vec<u32>,
+    rare: Vec<Rare>,
+    kinds: Vec<OutKind>,
+    returns: Vec<Return>,
+    free_return: u32,
+    queues: Vec<InputQueue>,
+    /// By input port (numbered as the output of the same port) and channel; empty with virtual output queues.
+    pub(crate) fifos: Vec<Fifo>,
+}
+
+impl Outs {
+    /// The outputs of a part's links, of which the first has the number `first`.
+    pub(crate) fn new(first: u32, links: &[Link], vcs: usize, switch: &SwitchConfig) -> Outs {
+        let fifos = if switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
+        let mut outs = Outs {
+            first,
+            vcs,
+            limit: if switch.full == Full::Drop { u64::from(switch.buffer) } else { u64::MAX },
+            nics: 0,
+            list: Vec::with_capacity(links.len()),
+            credits: Vec::with_capacity(links.len() * vcs),
+            rings: vec![NONE; links.len() * vcs],
+            rare: vec![Rare::default(); links.len()],
+            kinds: Vec::new(),
+            returns: Vec::new(),
+            free_return: NONE,
+            queues: Vec::new(),
+            fifos: vec![Fifo { head: NONE, tail: NONE, active: false }; fifos],
+        };
+        for link in links {
+            let out = outs.make(switch, link);
+            outs.list.push(out);
+        }
+        outs
+    }
+
+    fn make(&mut self, switch: &SwitchConfig, link: &Link) -> Out {
+        let is_nic = link.from & ENDPOINT != 0;
+        let buffer = switch.credits(link.reach);
+        // The endpoints of a part are numbered in the order of their links.
+        let nic = self.nics;
+        self.nics += u32::from(is_nic);
+        self.credits.extend(std::iter::repeat_n(buffer, self.vcs));
+        let kind = OutKind { latency: link.latency, credit_latency: link.credit_latency, pace: link.pace, buffer };
+        Out {
+            busy: 0,
+            wake: u64::MAX,
+            bytes: 0,
+            packets: 0,
+            lead: 0,
+            to: link.to,
+            queued: 0,
+            first_return: NONE,
+            last_return: NONE,
+            block: if is_nic { nic } else { NONE },
+            lp_to: link.lp_to,
+            to_port: link.to_port,
+            waiting: 0,
+            kind: self.kind_number(kind),
+            last_vc: 0,
+            is_nic,
+            stalled: false,
+        }
+    }
+
+    fn kind_number(&mut self, kind: OutKind) -> u16 {
+        let known = self.kinds.iter().position(|&k| k == kind);
+        let number = known.unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        });
+        u16::try_from(number).expect("cables of a few sorts, and at most as many faults")
+    }
+
+    pub(crate) fn kind(&self, o: u32) -> &OutKind {
+        &self.kinds[usize::from(self.list[o as usize].kind)]
+    }
+
+    /// Changes the rate of an output's cable.
+    pub(crate) fn set_pace(&mut self, o: u32, pace: Pace) {
+        let kind = OutKind { pace, ..*self.kind(o) };
+        self.list[o as usize].kind = self.kind_number(kind);
+    }
+
+    /// The NIC this is the output of.
+    #[inline]
+    pub(crate) fn nic(&self, o: u32) -> Option<u32> {
+        let out = &self.list[o as usize];
+        out.is_nic.then_some(out.block)
+    }
+
+    #[inline]
+    pub(crate) fn credits(&self, o: u32, vc: u8) -> u32 {
+        self.credits[o as usize * self.vcs + usize::from(vc)]
+    }
+
+    /// When a packet that asks for an output now would begin to leave, if it can be told: nobody else waits, and there is
+    /// room beyond. On a busy cable that is so while its stage, for one packet, is empty.
+    #[inline]
+    pub(crate) fn may_leave(&mut self, o: u32, now: u64, packet: &Packet) -> Option<u64> {
+        let out = &self.list[o as usize];
+        if out.waiting != 0 || out.busy > now + u64::from(out.lead) {
+            return None;
+        }
+        let start = out.busy.max(now);
+        self.take_returns(o, now);
+        (self.credits(o, packet.out_vc) >= packet.wire).then_some(start)
+    }
+
+    /// Takes the cable of an output for a packet from a time on, and room beyond it. When the packet's tail has left, and the
+    /// time of flight.
+    #[inline]
+    pub(crate) fn occupy(&mut self, o: u32, start: u64, packet: &Packet) -> (u64, u64) {
+        let out = &mut self.list[o as usize];
+        let kind = &self.kinds[usize::from(out.kind)];
+        let tail = (start + kind.pace.time(packet.wire)).max(packet.ready + u64::from(packet.span));
+        out.busy = tail;
+        out.lead = (tail - start) as u32;
+        out.bytes += u64::from(packet.wire);
+        out.packets = out.packets.saturating_add(1);
+        self.credits[o as usize * self.vcs + usize::from(packet.out_vc)] -= packet.wire;
+        (tail, kind.latency)
+    }
+
+    /// Takes in the credits that have come back by now.
+    #[inline]
+    pub(crate) fn take_returns(&mut self, o: u32, now: u64) {
+        let out = &mut self.list[o as usize];
+        while out.first_return != NONE {
+            let r = out.first_return;
+            let Return { time, bytes, next, vc } = self.returns[r as usize];
+            if time > now {
+                break;
+            }
+            out.first_return = next;
+            self.returns[r as usize].next = self.free_return;
+            self.free_return = r;
+            let credits = &mut self.credits[o as usize * self.vcs + usize::from(vc)];
+            *credits += bytes;
+            debug_assert!(*credits <= self.kinds[usize::from(out.kind)].buffer, "more credits than buffer");
+        }
+    }
+
+    /// Sends credits on their way back to an output, where they will be at `time`.
+    #[inline]
+    pub(crate) fn give_back(&mut self, o: u32, vc: u8, bytes: u32, time: u64, now: u64) {
+        let r = match self.free_return {
+            NONE => {
+                self.returns.push(Return { time, bytes, next: NONE, vc });
+                self.returns.len() as u32 - 1
+            }
+            r => {
+                self.free_return = self.returns[r as usize].next;
+                self.returns[r as usize] = Return { time, bytes, next: NONE, vc };
+                r
+            }
+        };
+        let out = &mut self.list[o as usize];
+        if out.first_return == NONE {
+            (out.first_return, out.last_return) = (r, r);
+        } else if self.returns[out.last_return as usize].time <= time {
+            self.returns[out.last_return as usize].next = r;
+            out.last_return = r;
+        } else {
+            self.insert_return(o, r, time, now);
+        }
+    }
+
+    /// Packets leave an input by outputs of different speed and differ in length, so returns may overtake each other a little.
+    #[cold]
+    fn insert_return(&mut self, o: u32, r: u32, time: u64, now: u64) {
+        self.take_returns(o, now);
+        let out = &mut self.list[o as usize];
+        let mut at = out.first_return;
+        if self.returns[at as usize].time > time {
+            self.returns[r as usize].next = at;
+            out.first_return = r;
+            return;
+        }
+        loop {
+            let next = self.returns[at as usize].next;
+            if self.returns[next as usize].time > time {
+                self.returns[r as usize].next = next;
+                self.returns[at as usize].next = r;
+                return;
+            }
+            at = next;
+        }
+    }
+
+    /// When the next credits are back.
+    pub(crate) fn next_return(&self, o: u32) -> Option<u64> {
+        self.returns.get(self.list[o as usize].first_return as usize).map(|r| r.time)
+    }
+
+    /// Bytes of a channel that are on their way back.
+    fn returning(&self, o: u32, vc: u8) -> u32 {
+        let mut sum = 0;
+        let mut r = self.list[o as usize].first_return;
+        while r != NONE {
+            let Return { bytes, next, vc: of, .. } = self.returns[r as usize];
+            sum += if of == vc { bytes } else { 0 };
+            r = next;
+        }
+        sum
+    }
+
+    /// Whether nobody waits and every credit is here or on its way, as it must be when nothing is left to happen.
+    pub(crate) fn at_rest(&self) -> bool {
+        (0..self.list.len() as u32).all(|o| {
+            let whole = |vc| self.credits(o, vc) + self.returning(o, vc) == self.kind(o).buffer;
+            self.list[o as usize].waiting == 0 && (0..self.vcs as u8).all(whole)
+        })
+    }
+
+    /// Notes that an output could send but for credits.
+    pub(crate) fn begin_stall(&mut self, o: u32, now: u64) {
+        let out = &mut self.list[o as usize];
+        if !out.stalled {
+            out.stalled = true;
+            self.rare[o as usize].stalled_since = now;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end_stall(&mut self, o: u32, now: u64) {
+        let out = &mut self.list[o as usize];
+        if out.stalled {
+            out.stalled = false;
+            let rare = &mut self.rare[o as usize];
+            rare.stalled_ps += now - rare.stalled_since;
+        }
+    }
+
+    /// Bytes sent, and picoseconds stalled until a time, with a stall that is still under way.
+    pub(crate) fn so_far(&self, o: u32, at: u64) -> (u64, u64) {
+        let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
+        let under_way = if out.stalled { at.saturating_sub(rare.stalled_since) } else { 0 };
+        (out.bytes, rare.stalled_ps + under_way)
+    }
+
+    pub(crate) fn counters(&self, o: u32) -> Counters {
+        let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
+        Counters {
+            bytes: out.bytes,
+            packets: u64::from(out.packets),
+            stalled_ps: rare.stalled_ps,
+            peak_queue: rare.peak_queue,
+        }
+    }
+
+    /// Puts a packet into the queue of its input, output and channel. The packet before it there, or [`NONE`].
+    pub(crate) fn enqueue(&mut self, o: u32, id: u32, packet: &Packet, ports: Port) -> u32 {
+        let out = &mut self.list[o as usize];
+        if out.block == NONE {
+            out.block = self.queues.len() as u32;
+            let size = usize::from(ports) * self.vcs;
+            self.queues.resize(self.queues.len() + size, InputQueue { head: NONE, tail: NONE, next: NONE });
+        }
+        let vc = usize::from(packet.out_vc);
+        let q = out.block + (vc * usize::from(ports)) as u32 + u32::from(packet.in_port);
+        out.queued += packet.wire;
+        let peak = &mut self.rare[o as usize].peak_queue;
+        *peak = (*peak).max(u64::from(out.queued));
+        out.waiting |= 1 << vc;
+        let queue = &mut self.queues[q as usize];
+        let before = std::mem::replace(&mut queue.tail, id);
+        if queue.head != NONE {
+            return before;
+        }
+        queue.head = id;
+        let last = std::mem::replace(&mut self.rings[o as usize * self.vcs + vc], q);
+        if last == NONE {
+            queue.next = q;
+        } else {
+            let first = std::mem::replace(&mut self.queues[last as usize].next, q);
+            self.queues[q as usize].next = first;
+        }
+        NONE
+    }
+
+    /// The first packet that waits for a channel of an output.
+    #[inline]
+    pub(crate) fn first(&self, o: u32, vc: usize) -> u32 {
+        let ring = self.rings[o as usize * self.vcs + vc];
+        self.queues[self.queues[ring as usize].next as usize].head
+    }
+
+    /// Takes that packet out and turns the ring. `next` is the packet behind it in its queue.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, o: u32, vc: usize, wire: u32, next: u32) {
+        let ring = &mut self.rings[o as usize * self.vcs + vc];
+        let out = &mut self.list[o as usize];
+        out.queued -= wire;
+        let last = *ring;
+        let q = self.queues[last as usize].next;
+        let queue = &mut self.queues[q as usize];
+        queue.head = next;
+        if next != NONE {
+            *ring = q;
+            return;
+        }
+        queue.tail = NONE;
+        let after = queue.next;
+        if q == last {
+            *ring = NONE;
+            out.waiting &= !(1 << vc);
+        } else {
+            self.queues[last as usize].next = after;
+        }
+    }
+
+    pub(crate) fn queued(&self, o: u32) -> u64 {
+        u64::from(self.list[o as usize].queued)
+    }
+}
+
+/// What a routing decision may look at: the outputs of one switch.
+pub struct Load<'a> {
+    pub(crate) outs: &'a mut Outs,
+    pub(crate) first: u32,
+    pub(crate) class: u8,
+    pub(crate) class_vcs: u8,
+    pub(crate) now: u64,
+}
+
+impl Load<'_> {
+    /// Bytes that wait at this switch for a port, in all channels.
+    pub fn queued(&self, port: Port) -> u64 {
+        self.outs.queued(self.first + u32::from(port))
+    }
+    /// Bytes in the buffer at the far side of a port, in the packet's class: what has been sent and not come back as credit.
+    #[inline]
+    pub fn beyond(&mut self, port: Port) -> u64 {
+        let o = self.first + u32::from(port);
+        self.outs.take_returns(o, self.now);
+        let at = o as usize * self.outs.vcs + usize::from(self.class * self.class_vcs);
+        let free: u64 = self.outs.credits[at..at + usize::from(self.class_vcs)].iter().map(|&c| u64::from(c)).sum();
+        u64::from(self.class_vcs) * u64::from(self.outs.kind(o).buffer) - free
+    }
+    /// Free bytes in the buffer at the far side of a port, for a channel of the packet's class.
+    pub fn credits(&mut self, port: Port, vc: u8) -> u32 {
+        let o = self.first + u32::from(port);
+        self.outs.take_returns(o, self.now);
+        self.outs.credits(o, self.class * self.class_vcs + vc)
+    }
+    /// Picoseconds until the cable of a port is free.
+    pub fn busy(&self, port: Port) -> u64 {
+        self.outs.list[(self.first + u32::from(port)) as usize].busy.saturating_sub(self.now)
+    }
+}

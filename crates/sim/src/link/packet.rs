@@ -1,0 +1,153 @@
+//! Packets and the headers of messages: what moves through the network.
+
+use crate::base::{NONE, Port};
+
+/// One packet. Kept small: the network's cost is the cost of touching these.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    /// When its head is ready to leave the place where it is.
+    pub(crate) ready: u64,
+    /// From head to tail at the place where it is, in picoseconds.
+    pub(crate) span: u32,
+    /// Length on the wire.
+    pub(crate) wire: u32,
+    pub(crate) source: u32,
+    pub(crate) target: u32,
+    /// The target's switch.
+    pub(crate) goal: u32,
+    /// The message's number at its source.
+    pub(crate) message: u32,
+    /// The message's header, with the first packet only; [`NONE`] with the others.
+    pub(crate) head: u32,
+    /// The next packet of the same queue.
+    pub(crate) next: u32,
+    /// The link it came by, whose credits it holds.
+    pub(crate) via: u32,
+    /// Where it is: a switch, or an endpoint with [`super::ENDPOINT`].
+    pub(crate) at: u32,
+    /// The switch of a detour, or [`NONE`].
+    pub(crate) middle: u32,
+    pub(crate) in_port: Port,
+    /// The virtual channel (all classes) whose buffer it occupies here.
+    pub(crate) vc: u8,
+    /// The virtual channel in which it will leave.
+    pub(crate) out_vc: u8,
+    pub(crate) hops: u8,
+    pub(crate) class: u8,
+    /// Whether the message has more than this one packet.
+    pub(crate) part: bool,
+    pub(crate) marked: bool,
+}
+
+/// What a message is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    /// Data sent without asking.
+    #[default]
+    Eager,
+    /// Request to send: a long message waits at its source.
+    Ask,
+    /// Clear to send: the receiver is ready.
+    Clear,
+    /// The data of a long message.
+    Bulk,
+    /// A remote write.
+    Put,
+    /// The answer to a put.
+    PutDone,
+    /// A remote read.
+    Get,
+    /// The answer to a get, with the data.
+    GetDone,
+    /// Word of the congestion control.
+    Notice,
+}
+
+impl Kind {
+    /// Whether it travels in the control class.
+    pub(crate) fn is_control(self) -> bool {
+        matches!(self, Kind::Clear | Kind::PutDone | Kind::Notice)
+    }
+}
+
+/// A message's header: travels with its first packet.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) kind: Kind,
+    pub(crate) tag: u16,
+    /// World rank that sent this message.
+    pub(crate) from: u32,
+    /// World rank it is for.
+    pub(crate) to: u32,
+    /// The communicator.
+    pub(crate) context: u64,
+    /// Bytes of the user's message.
+    pub(crate) len: u64,
+    /// The request at the side that began the exchange.
+    pub(crate) request: u32,
+    /// The request at the other side; also the number of a window, or the value of a notice.
+    pub(crate) remote: u32,
+    /// Byte offset in a window; the order of the message between its two ranks.
+    pub(crate) at: u64,
+    /// Whether the one who asks wants the bytes themselves.
+    pub(crate) wants: bool,
+    pub(crate) payload: Option<Box<[u8]>>,
+}
+
+impl Head {
+    /// Bytes of payload on the wire: a request carries none.
+    pub(crate) fn carried(&self) -> u64 {
+        match self.kind {
+            Kind::Eager | Kind::Bulk | Kind::Put | Kind::GetDone => self.len,
+            Kind::Ask | Kind::Clear | Kind::PutDone | Kind::Get | Kind::Notice => 0,
+        }
+    }
+}
+
+/// A message at its source until its last packet has left.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) head: Head,
+    /// Payload not yet sent.
+    pub(crate) left: u64,
+    /// Endpoints.
+    pub(crate) source: u32,
+    pub(crate) target: u32,
+    /// The request that is complete when the last packet has left, or [`NONE`].
+    pub(crate) done: u32,
+    /// Number at the source, once begun.
+    pub(crate) number: u32,
+    pub(crate) begun: bool,
+    /// Longer than one packet.
+    pub(crate) long: bool,
+    /// The next message of its flow or queue.
+    pub(crate) next: u32,
+    /// The header that a packet sent again has to carry, or [`NONE`].
+    pub(crate) carry: u32,
+}
+
+impl Message {
+    pub(crate) fn new(head: Head, source: u32, target: u32, mtu: u32) -> Message {
+        let left = head.carried();
+        let done = if matches!(head.kind, Kind::Eager | Kind::Bulk) { head.request } else { NONE };
+        let long = left > u64::from(mtu);
+        Message { head, left, source, target, done, number: 0, begun: false, long, next: NONE, carry: NONE }
+    }
+
+    /// A packet that was lost, as a message of its own that goes by the old number.
+    pub(crate) fn again(packet: &Packet, payload: u32) -> Message {
+        Message {
+            head: Head::default(),
+            left: u64::from(payload),
+            source: packet.source,
+            target: packet.target,
+            done: NONE,
+            number: packet.message,
+            begun: true,
+            long: packet.part,
+            next: NONE,
+            carry: packet.head,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the machine counts: per run, per node and per port.
+
+use super::Net;
+use crate::link::{Counters, ENDPOINT, Link};
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Virtual time of the last event, in picoseconds.
+    pub end_ps: u64,
+    /// Events served.
+    pub events: u64,
+    /// Packets that crossed a cable, counted once per cable.
+    pub packet_hops: u64,
+    /// Messages sent, those of the protocol included.
+    pub messages: u64,
+    /// Payload bytes sent and delivered; equal at the end of a good run.
+    pub injected_bytes: u64,
+    /// See `injected_bytes`.
+    pub delivered_bytes: u64,
+    /// Packets lost, by full buffers or faults, and sent again.
+    pub resent_packets: u64,
+    /// The most bytes that ever waited for one output.
+    pub peak_queue_bytes: u64,
+    /// A hash of every delivery with its time: equal for equal runs.
+    pub log_hash: u64,
+    /// Threads that took part, and parts of the network.
+    pub threads: usize,
+    /// See `threads`.
+    pub parts: usize,
+}
+
+impl Stats {
+    /// Adds a part's totals, in the order of parts.
+    pub(crate) fn add(&mut self, now: u64, totals: &Totals, peak: u64) {
+        self.end_ps = self.end_ps.max(now);
+        self.events += totals.events;
+        self.packet_hops += totals.hops;
+        self.messages += totals.messages;
+        self.injected_bytes += totals.injected;
+        self.delivered_bytes += totals.delivered;
+        self.resent_packets += totals.resent;
+        self.peak_queue_bytes = self.peak_queue_bytes.max(peak);
+        self.log_hash = self.log_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ totals.log;
+    }
+}
+
+/// Totals of a part; summed over parts they are the run's statistics.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Totals {
+    pub(crate) events: u64,
+    pub(super) hops: u64,
+    pub(super) messages: u64,
+    pub(super) injected: u64,
+    pub(super) delivered: u64,
+    /// Packets sent again.
+    pub(super) resent: u64,
+    /// The hash of all deliveries so far.
+    pub(crate) log: u64,
+}
+
+/// One port's counters after a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortCounters {
+    /// `switch 3 port 7` or `endpoint 12`.
+    pub name: String,
+    /// `edge`, `local`, `global`: the cable's kind.
+    pub kind: &'static str,
+    /// What it did.
+    pub counters: Counters,
+}
+
+impl Net<'_> {
+    /// The counters of a node's NICs; the node is of this part.
+    pub(crate) fn node_counters(&self, node: u32) -> Vec<(String, u64)> {
+        let nics = self.fabric.config.nic.per_node as u32;
+        let mut all = Vec::new();
+        for n in 0..nics {
+            let link = self.fabric.endpoints[(node * nics + n) as usize].inject;
+            let c = self.outs.counters(link - self.outs.first);
+            let mut add = |name: &str, value| all.push((format!("nic{n}.{name}"), value));
+            add("tx_bytes", c.bytes);
+            add("tx_packets", c.packets);
+            add("tx_stalled_ps", c.stalled_ps);
+        }
+        all
+    }
+
+    /// All ports that have sent something.
+    pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
+        let used = |o: u32| {
+            let counters = self.outs.counters(o);
+            (counters.packets > 0).then(|| {
+                let link = &self.fabric.links[(self.outs.first + o) as usize];
+                PortCounters { name: port_name(link), kind: link.kind, counters }
+            })
+        };
+        (0..self.outs.list.len() as u32).filter_map(used).collect()
+    }
+
+    /// The most that ever waited for an output.
+    pub(crate) fn peak_queue(&self) -> u64 {
+        (0..self.outs.list.len() as u32).map(|o| self.outs.counters(o).peak_queue).max().unwrap_or(0)
+    }
+}
+
+fn port_name(link: &Link) -> String {
+    match link.from {
+        e if e & ENDPOINT != 0 => format!("endpoint {}", e & !ENDPOINT),
+        s => format!("switch {s} port {}", link.from_port),
+    }
+}

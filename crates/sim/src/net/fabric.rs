@@ -1,0 +1,397 @@
+//! The fabric: everything about the machine that does not change during a run, numbered for speed and shared by all threads.
+//!
+//! Directed links are numbered so that those which leave one part of the network (an LP, simulated by one thread at a time)
+//! lie together, and those of one switch follow each other by port: an output's state is at `link - first link of the part`.
+
+use super::faults::{self, Resolved};
+use crate::Config;
+use crate::base::{Endpoint, NONE, Port, Reach, Switch};
+use crate::control::{CONTROLS, ControlEntry, Maker};
+use crate::file::ConfigError;
+use crate::link::{ENDPOINT, Link, Pace};
+use crate::routing::{ROUTINGS, Routing, RoutingEntry};
+use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
+use spec::{Card, Params, Rate, near};
+
+/// Classes of traffic at most, each with its own virtual channels: data and requests; small control packets; small messages,
+/// if the machine has a class for them.
+pub(crate) const CLASSES: usize = 3;
+/// The class of acknowledgements, clear-to-send and notices.
+pub(crate) const CONTROL_CLASS: u8 = 1;
+/// The class of messages up to `protocol.small`.
+pub(crate) const SMALL_CLASS: u8 = 2;
+/// Virtual channels of a port at most: the width of a port's mask of those that wait.
+const MAX_VCS: usize = 16;
+/// Groups of switches are simulated together as one part until there are so few parts, or until parts have so many endpoints:
+/// small parts spend their time on mail to each other, large ones do not fit into a processor's cache. The number of threads
+/// has no say in it, because the result may not depend on that.
+const PARTS: usize = 8;
+/// See [`PARTS`].
+const PART_ENDPOINTS: usize = 128;
+pub(crate) struct SwitchInfo {
+    /// The link that leaves by port 0.
+    pub(crate) first_link: u32,
+    pub(crate) ports: Port,
+    /// The topology's group; parts are made of whole groups.
+    pub(crate) group: u32,
+}
+
+pub(crate) struct EndpointInfo {
+    pub(crate) switch: Switch,
+    pub(crate) port: Port,
+    /// The link by which it injects.
+    pub(crate) inject: u32,
+    /// Its number among the endpoints of its part.
+    pub(crate) local: u32,
+    pub(crate) lp: u16,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct NodeInfo {
+    pub(crate) lp: u16,
+    /// Its number among the nodes of its part.
+    pub(crate) local: u32,
+}
+
+/// What belongs to one part of the network.
+#[derive(Default)]
+pub(crate) struct PartInfo {
+    pub(crate) first_link: u32,
+    pub(crate) links: u32,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// The machine as built.
+pub(crate) struct Fabric {
+    pub(crate) config: Config,
+    /// Everything that defines the machine, by name.
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) topology: Box<dyn Topology>,
+    pub(crate) routing: Box<dyn Routing>,
+    /// Whether the routing always takes the topology's fixed way.
+    pub(crate) fixed: bool,
+    pub(crate) control: Maker,
+    pub(crate) links: Vec<Link>,
+    pub(crate) switches: Vec<SwitchInfo>,
+    pub(crate) endpoints: Vec<EndpointInfo>,
+    pub(crate) nodes: Vec<NodeInfo>,
+    pub(crate) parts: Vec<PartInfo>,
+    /// What will break, in the order of time.
+    pub(crate) faults: Vec<Resolved>,
+    /// Virtual channels per class, and in all.
+    pub(crate) class_vcs: u8,
+    /// Classes of traffic that this machine has.
+    pub(crate) classes: usize,
+    pub(crate) vcs: usize,
+    /// No effect of one part on another is sooner than this; `u64::MAX` with one part.
+    pub(crate) lookahead: u64,
+    /// Modelled time of one step of a tree over all ranks, for what the machine resolves centrally.
+    pub(crate) tree_step: u64,
+}
+
+/// The lines of the tables that a machine is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen<'t> {
+    pub(crate) topology: &'t TopologyEntry,
+    pub(crate) routing: &'t RoutingEntry,
+    pub(crate) control: &'t ControlEntry,
+}
+
+impl Chosen<'_> {
+    /// Those that a configuration names.
+    pub(crate) fn by(config: &Config) -> Result<Chosen<'static>, ConfigError> {
+        Ok(Chosen {
+            topology: named("topology", TOPOLOGIES, |e| &e.card, &config.topology.0)?,
+            routing: named("routing", ROUTINGS, |e| &e.card, &config.routing.0)?,
+            control: named("congestion control", CONTROLS, |e| &e.card, &config.control.0)?,
+        })
+    }
+}
+
+/// The line of a table by its name.
+fn named<E>(what: &str, table: &'static [E], card: fn(&E) -> &Card, name: &str) -> Result<&'static E, ConfigError> {
+    let unknown = || ConfigError::Unknown(near::unknown(what, name, table.iter().map(|e| card(e).name)));
+    table.iter().find(|e| card(e).name == name).ok_or_else(unknown)
+}
+
+/// Everything that defines a machine, by name: its knobs, its lines of the tables with their parameters, its faults.
+fn facts(config: &Config, params: [(&str, &Params); 3]) -> Vec<(String, String)> {
+    let mut facts = config.facts();
+    let names = [&config.topology.0, &config.routing.0, &config.control.0];
+    for ((section, params), name) in params.into_iter().zip(names) {
+        facts.push((section.into(), name.clone()));
+        facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
+    }
+    facts.extend(config.fault_facts());
+    facts
+}
+
+impl Fabric {
+    pub(crate) fn new(config: &Config) -> Result<Fabric, ConfigError> {
+        Fabric::of(config, Chosen::by(config)?)
+    }
+
+    /// Builds a machine of chosen lines of the tables, which need not be in them.
+    pub(crate) fn of(config: &Config, chosen: Chosen<'_>) -> Result<Fabric, ConfigError> {
+        let mut fabric = Fabric::laid(config, chosen)?;
+        fabric.faults = faults::resolve(&fabric)?;
+        fabric.tree_step = fabric.small_message();
+        Ok(fabric)
+    }
+
+    /// Lays all cables. Nothing has gone along them yet, so that a topology which leads nowhere can still be looked at.
+    pub(crate) fn laid(config: &Config, chosen: Chosen<'_>) -> Result<Fabric, ConfigError> {
+        config.check()?;
+        let config = config.clone();
+        let t = chosen.topology.card.resolve(&config.topology.1)?;
+        let r = chosen.routing.card.resolve(&config.routing.1)?;
+        let c = chosen.control.card.resolve(&config.control.1)?;
+        let facts = facts(&config, [("topology", &t), ("routing", &r), ("control", &c)]);
+        let topology = (chosen.topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
+        let routing = (chosen.routing.build)(&r).map_err(ConfigError::Absurd)?;
+        let control = (chosen.control.build)(&c, &config).map_err(ConfigError::Absurd)?;
+        let wiring = wired(topology.as_ref(), &config)?;
+        // Round a cut there may be no way but a detour.
+        let cuts = config.faults.iter().any(|f| f.rate.is_none());
+        let class_vcs = topology.vcs(routing.detours() || cuts);
+        let classes = if config.protocol.small > 0 { CLASSES } else { CLASSES - 1 };
+        if usize::from(class_vcs) * classes > MAX_VCS {
+            return Err(ConfigError::Absurd(format!(
+                "{classes} classes of {class_vcs} virtual channels are more than {MAX_VCS}; set protocol.small = 0, choose \
+                 a routing without detours or a smaller network"
+            )));
+        }
+        let mut fabric = Fabric {
+            lookahead: u64::MAX,
+            tree_step: 0,
+            class_vcs,
+            classes,
+            vcs: usize::from(class_vcs) * classes,
+            links: Vec::new(),
+            switches: Vec::new(),
+            endpoints: Vec::new(),
+            nodes: Vec::new(),
+            parts: Vec::new(),
+            faults: Vec::new(),
+            config,
+            facts,
+            topology,
+            fixed: routing.fixed(),
+            routing,
+            control,
+        };
+        fabric.lay(&wiring)?;
+        Ok(fabric)
+    }
+
+    /// Numbers everything. Parts without look-ahead cannot run in parallel, so then there is one part.
+    fn lay(&mut self, wiring: &Wiring) -> Result<(), ConfigError> {
+        let groups = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
+        if groups > usize::from(u16::MAX) {
+            return Err(ConfigError::Absurd(format!("{groups} groups of switches are too many; at most 65535")));
+        }
+        let parts = groups.min((self.config.endpoints() / PART_ENDPOINTS).max(PARTS));
+        let merged: Vec<u32> = wiring.groups.iter().map(|&g| (g as usize * parts / groups) as u32).collect();
+        self.number(wiring, &merged, parts);
+        let packet = self.config.packet();
+        if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
+            return Err(ConfigError::Absurd(format!(
+                "a cable of {} takes longer than 4 ms for a packet of {packet} bytes; raise its rate or lower nic.mtu",
+                Rate::from_bytes_per_s(slow.rate)
+            )));
+        }
+        let crossing = self.links.iter().filter(|l| l.lp_from != l.lp_to);
+        self.lookahead = crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX);
+        if self.lookahead == 0 {
+            self.number(wiring, &vec![0; wiring.groups.len()], 1);
+            self.lookahead = u64::MAX;
+        }
+        Ok(())
+    }
+
+    /// Numbers the nodes and their endpoints, with the parts they belong to.
+    fn number_endpoints(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
+        let nics = self.config.nic.per_node;
+        self.parts = (0..parts).map(|_| PartInfo::default()).collect();
+        self.nodes = Vec::new();
+        self.endpoints = Vec::new();
+        for node in 0..self.config.nodes {
+            let (switch, _) = wiring.attached[node * nics];
+            let lp = groups[switch as usize] as u16;
+            let part = &mut self.parts[usize::from(lp)];
+            self.nodes.push(NodeInfo { lp, local: part.nodes.len() as u32 });
+            part.nodes.push(node as u32);
+            for n in 0..nics {
+                let (switch, port) = wiring.attached[node * nics + n];
+                let local = part.endpoints.len() as u32;
+                part.endpoints.push((node * nics + n) as Endpoint);
+                self.endpoints.push(EndpointInfo { switch, port, inject: NONE, local, lp });
+            }
+        }
+    }
+
+    fn number(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
+        self.number_endpoints(wiring, groups, parts);
+        let nic = self.config.nic.clone();
+        let router = self.config.switch.latency.ps();
+        // A switch's ports in order: what is at the other end, and the cable.
+        let mut ports: Vec<Vec<(u32, Port, Cable)>> =
+            wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(&nic, nic.eject_rate)); usize::from(n)]).collect();
+        for (e, &(switch, port)) in wiring.attached.iter().enumerate().take(self.config.endpoints()) {
+            ports[switch as usize][usize::from(port)].0 = ENDPOINT | e as u32;
+        }
+        for &((a, pa), (b, pb), cable) in &wiring.cables {
+            ports[a as usize][usize::from(pa)] = (b, pb, cable);
+            ports[b as usize][usize::from(pb)] = (a, pa, cable);
+        }
+        self.links = Vec::new();
+        self.switches = ports
+            .iter()
+            .zip(&wiring.groups)
+            .map(|(p, &group)| SwitchInfo { first_link: 0, ports: p.len() as Port, group })
+            .collect();
+        let mut order: Vec<usize> = (0..ports.len()).collect();
+        order.sort_by_key(|&s| groups[s]);
+        let mut order = order.into_iter().peekable();
+        for lp in 0..parts {
+            self.parts[lp].first_link = self.links.len() as u32;
+            while let Some(s) = order.next_if(|&s| groups[s] as usize == lp) {
+                self.switches[s].first_link = self.links.len() as u32;
+                for (port, &(to, to_port, cable)) in ports[s].iter().enumerate() {
+                    let lp_to = match to {
+                        NONE => lp as u16,
+                        e if e & ENDPOINT != 0 => self.endpoints[(e & !ENDPOINT) as usize].lp,
+                        s => groups[s as usize] as u16,
+                    };
+                    let flight = cable.latency.ps();
+                    let latency = flight + if to & ENDPOINT == 0 { router } else { 0 };
+                    self.links.push(Link {
+                        from: s as u32,
+                        to,
+                        to_port,
+                        from_port: port as Port,
+                        lp_from: lp as u16,
+                        lp_to,
+                        latency,
+                        credit_latency: flight + router,
+                        pace: Pace::new(cable.rate),
+                        rate: cable.rate.bytes_per_s(),
+                        reach: cable.reach,
+                        kind: cable.kind,
+                    });
+                }
+            }
+            self.number_injections(lp, groups, router);
+            self.parts[lp].links = self.links.len() as u32 - self.parts[lp].first_link;
+        }
+    }
+
+    fn number_injections(&mut self, lp: usize, groups: &[u32], router: u64) {
+        let cable = edge(&self.config.nic, self.config.nic.rate);
+        for &e in &self.parts[lp].endpoints {
+            let end = &mut self.endpoints[e as usize];
+            end.inject = self.links.len() as u32;
+            self.links.push(Link {
+                from: ENDPOINT | e,
+                to: end.switch,
+                to_port: end.port,
+                from_port: 0,
+                lp_from: lp as u16,
+                lp_to: groups[end.switch as usize] as u16,
+                latency: cable.latency.ps() + router,
+                credit_latency: cable.latency.ps(),
+                pace: Pace::new(cable.rate),
+                rate: cable.rate.bytes_per_s(),
+                reach: cable.reach,
+                kind: cable.kind,
+            });
+        }
+    }
+
+    pub(crate) fn node_of(&self, rank: u32) -> u32 {
+        rank / self.config.ranks_per_node as u32
+    }
+
+    /// The part that simulates a rank, and the rank's number there.
+    pub(crate) fn home(&self, rank: u32) -> (u16, u32) {
+        let per = self.config.ranks_per_node as u32;
+        let node = self.nodes[(rank / per) as usize];
+        (node.lp, node.local * per + rank % per)
+    }
+
+    /// The NIC that a rank uses: the ranks of a node take its NICs in turn.
+    pub(crate) fn endpoint_of(&self, rank: u32) -> Endpoint {
+        let (per, nics) = (self.config.ranks_per_node as u32, self.config.nic.per_node as u32);
+        (rank / per) * nics + (rank % per) % nics
+    }
+
+    /// The switch behind a port, if it is one.
+    #[cfg(test)]
+    pub(crate) fn neighbour(&self, at: Switch, port: Port) -> Option<Switch> {
+        let to = self.links[(self.switches[at as usize].first_link + u32::from(port)) as usize].to;
+        (to & ENDPOINT == 0).then_some(to)
+    }
+
+    /// The links of the fixed route between two endpoints, injection and ejection included.
+    pub(crate) fn path(&self, from: Endpoint, to: Endpoint) -> Vec<&Link> {
+        let (a, b) = (&self.endpoints[from as usize], &self.endpoints[to as usize]);
+        let mut path = vec![&self.links[a.inject as usize]];
+        let (mut at, mut ways) = (a.switch, Ways::default());
+        while at != b.switch {
+            ways.clear();
+            self.topology.ways(at, Target { switch: b.switch, endpoint: to }, &mut ways);
+            let port = ways.ports[ways.fixed];
+            let link = &self.links[(self.switches[at as usize].first_link + u32::from(port)) as usize];
+            path.push(link);
+            at = link.to;
+        }
+        path.push(&self.links[(self.switches[b.switch as usize].first_link + u32::from(b.port)) as usize]);
+        path
+    }
+
+    /// The zero-load time of a small message across the machine, overheads included.
+    fn small_message(&self) -> u64 {
+        let host = self.config.host.send_overhead.ps() + self.config.host.recv_overhead.ps();
+        match self.endpoints.len() {
+            0 | 1 => host + self.config.host.local_latency.ps(),
+            n => host + self.wire_time(0, n as u32 - 1, 8),
+        }
+    }
+
+    /// The closed form of the zero-load time from a message's arrival at the source NIC to its end at the destination's NIC:
+    ///
+    /// T = sum over links of (time of flight + switch latency) + the injection of all packets but the last, each with the
+    /// NIC's packet overhead + the last packet once on the slowest link + the receiving NIC's packet overhead.
+    ///
+    /// It holds for the fixed route when the injection link is the slowest, as in every network without oversubscribed cables.
+    pub(crate) fn wire_time(&self, from: Endpoint, to: Endpoint, bytes: u64) -> u64 {
+        let (mtu, header) = (u64::from(self.config.nic.mtu), self.config.nic.header);
+        let overhead = self.config.nic.packet_overhead.ps();
+        let path = self.path(from, to);
+        let full = bytes.saturating_sub(1) / mtu;
+        let last = (bytes - full * mtu) as u32 + header;
+        let latency: u64 = path.iter().map(|l| l.latency).sum();
+        let before = full * (path[0].pace.time(self.config.packet()) + overhead);
+        let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
+        latency + before + slowest + overhead
+    }
+}
+
+/// What a topology makes for a machine, if that fits in.
+fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError> {
+    let mut wiring = Wiring::default();
+    topology.wire(&mut wiring);
+    if wiring.attached.len() < config.endpoints() {
+        return Err(ConfigError::Absurd(format!(
+            "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",
+            wiring.attached.len(),
+            config.endpoints()
+        )));
+    }
+    Ok(wiring)
+}
+
+fn edge(nic: &crate::file::NicConfig, rate: Rate) -> Cable {
+    Cable { rate, latency: nic.latency, reach: Reach::Edge, kind: "edge" }
+}

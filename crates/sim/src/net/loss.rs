@@ -1,0 +1,53 @@
+//! Lost packets: those that find a full buffer in a network without credits, and those that a fault has stranded.
+//!
+//! With `switch.full = "drop"` a switch has no credits to wait for: a packet that does not fit into the buffer of its output
+//! any more is dropped (tail drop), as in Ethernet without pauses. Its NIC sends it again when a timeout is over,
+//! `protocol.resend` after the drop. The control `aimd` makes sources slow down then, as TCP does.
+//!
+//! Not modelled: fast retransmission by duplicate acknowledgements, growing timeouts, go-back-n. Only what was lost is sent
+//! again.
+
+use super::{CONTROL_CLASS, Net};
+use crate::base::{Event, NONE};
+use crate::control::TrafficFlow;
+use crate::link::{Head, Message, Packet};
+
+impl Net<'_> {
+    /// A packet is lost here; its source will know in time.
+    pub(super) fn lose(&mut self, id: u32) {
+        let wait = self.fabric.config.protocol.resend.ps();
+        let packet = self.give_up(id);
+        let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
+        let home = self.fabric.endpoints[packet.source as usize].lp;
+        if home == self.id {
+            self.take_back(self.clock.now + wait, packet, head);
+        } else {
+            let time = self.clock.now + wait.max(self.fabric.lookahead);
+            self.mail.to(home).returned.push((time, packet, head));
+        }
+    }
+
+    /// A packet that was lost elsewhere is to be sent again at a time.
+    pub(super) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
+        packet.head = head.map_or(NONE, |h| self.heads.insert(h));
+        let id = self.packets.insert(packet);
+        self.clock.push(time, Event::Resend(id));
+    }
+
+    /// Sends a lost packet again: a message of one packet with the old number.
+    pub(crate) fn resend(&mut self, id: u32) {
+        let packet = self.packets[id];
+        self.packets.free(id);
+        if packet.class != CONTROL_CLASS {
+            let flow = TrafficFlow { from: packet.source, to: packet.target };
+            self.controlled(|c, now, _, asks| c.lost(now, flow, asks));
+        }
+        let payload = packet.wire - self.fabric.config.nic.header;
+        // It was counted when it was sent for the first time.
+        self.totals.injected -= u64::from(payload);
+        self.totals.messages -= 1;
+        self.totals.resent += 1;
+        let message = self.nics.messages.insert(Message::again(&packet, payload));
+        self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message, packet.class);
+    }
+}

@@ -1,0 +1,84 @@
+//! Mail between parts: what one part does to another, handed over between windows of time.
+
+use super::{NONE, Net};
+use crate::base::Event;
+use crate::control::TrafficFlow;
+use crate::link::{Head, Packet};
+
+/// What one part does to another.
+#[derive(Default)]
+pub(crate) struct Mail {
+    /// Packets with the time of their arrival event; heads of those that carry one, in order.
+    pub(super) packets: Vec<(u64, Packet)>,
+    pub(super) heads: Vec<Head>,
+    /// Link, virtual channel, bytes, time.
+    pub(super) credits: Vec<(u32, u8, u32, u64)>,
+    /// Notices by the side channel.
+    pub(super) notices: Vec<(u64, TrafficFlow, u32)>,
+    /// Lost packets for their source, with the time to send them again.
+    pub(super) returned: Vec<(u64, Packet, Option<Head>)>,
+}
+
+impl Mail {
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.credits.is_empty() && self.notices.is_empty() && self.returned.is_empty()
+    }
+}
+
+/// A part's mail for the others.
+pub(crate) struct Outbox {
+    mail: Vec<Mail>,
+    /// Whom there is mail for, in the order in which it arose.
+    addressed: Vec<u16>,
+    /// Empty mail whose memory serves again.
+    spare: Vec<Mail>,
+}
+
+impl Outbox {
+    pub(super) fn new(parts: usize) -> Outbox {
+        let mail = (0..parts).map(|_| Mail::default()).collect();
+        Outbox { mail, addressed: Vec::new(), spare: Vec::new() }
+    }
+
+    /// The mail for another part.
+    #[inline]
+    pub(super) fn to(&mut self, part: u16) -> &mut Mail {
+        let mail = &mut self.mail[usize::from(part)];
+        if mail.is_empty() {
+            self.addressed.push(part);
+        }
+        mail
+    }
+
+    /// Takes out the mail for one of the parts that have some.
+    pub(crate) fn take(&mut self) -> Option<(u16, Mail)> {
+        let to = self.addressed.pop()?;
+        let empty = self.spare.pop().unwrap_or_default();
+        Some((to, std::mem::replace(&mut self.mail[usize::from(to)], empty)))
+    }
+}
+
+impl Net<'_> {
+    /// Takes in what another part has sent.
+    pub(crate) fn receive(&mut self, mut mail: Mail) {
+        let mut heads = mail.heads.drain(..);
+        for (time, mut packet) in mail.packets.drain(..) {
+            if packet.head != NONE {
+                packet.head = self.heads.insert(heads.next().expect("a header travels with its packet"));
+            }
+            let packet = self.packets.insert(packet);
+            self.clock.push(time, Event::Arrive(packet));
+        }
+        drop(heads);
+        for (link, vc, bytes, time) in mail.credits.drain(..) {
+            self.credit(link - self.outs.first, vc, bytes, time);
+        }
+        for (time, flow, value) in mail.notices.drain(..) {
+            self.note_later(time, flow, value);
+        }
+        for (time, packet, head) in mail.returned.drain(..) {
+            self.take_back(time, packet, head);
+        }
+        self.mail.spare.push(mail);
+    }
+}

@@ -1,0 +1,403 @@
+//! NICs: from messages to packets and back.
+//!
+//! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
+//! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
+//! packet overhead, keeps at most `outstanding` puts and gets under way, and holds back flows that the congestion control
+//! paces. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
+//! in, whatever its host does, so that no protocol can block the network.
+
+use super::switch::seen;
+use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
+use crate::Config;
+use crate::base::{Endpoint, Event, NONE, Slab, Table};
+use crate::control::TrafficFlow;
+use crate::link::{Head, Kind, Message, Packet};
+use spec::Time;
+
+/// One NIC.
+struct Nic {
+    /// Its output, as numbered in its part.
+    out: u32,
+    /// For each class the last of the ring of flows that have something to send.
+    rings: [u32; CLASSES],
+    last_class: usize,
+    /// When it may start the next message.
+    next_message: u64,
+    /// How many messages it has started.
+    started: u32,
+    /// Puts and gets under way, and those that wait for their turn.
+    outstanding: u32,
+    blocked_head: u32,
+    blocked_tail: u32,
+    /// Its receiving side is busy until then.
+    receiving: u64,
+}
+
+/// Messages from one NIC to one destination.
+struct FlowState {
+    nic: u32,
+    class: u8,
+    head: u32,
+    tail: u32,
+    /// The next flow of the ring.
+    next: u32,
+}
+
+/// A message of several packets of which some have come.
+struct Partial {
+    received: u64,
+    head: u32,
+}
+
+/// All NICs of a part.
+pub(super) struct Nics {
+    list: Vec<Nic>,
+    pub(super) messages: Slab<Message>,
+    flows: Slab<FlowState>,
+    flow_of: Table,
+    partials: Slab<Partial>,
+    partial_of: Table,
+}
+
+/// What came of an attempt to send from a class.
+enum Attempt {
+    Empty,
+    Sent,
+    NoCredits,
+    NotBefore(u64),
+}
+
+impl Nics {
+    pub(super) fn new(fabric: &Fabric, part: &PartInfo) -> Nics {
+        let nic = |&endpoint: &Endpoint| Nic {
+            out: fabric.endpoints[endpoint as usize].inject - part.first_link,
+            rings: [NONE; CLASSES],
+            last_class: 0,
+            next_message: 0,
+            started: 0,
+            outstanding: 0,
+            blocked_head: NONE,
+            blocked_tail: NONE,
+            receiving: 0,
+        };
+        Nics {
+            list: part.endpoints.iter().map(nic).collect(),
+            messages: Slab::new(),
+            flows: Slab::new(),
+            flow_of: Table::new(),
+            partials: Slab::new(),
+            partial_of: Table::new(),
+        }
+    }
+
+    /// Adds a flow at the end of its ring. True if the ring was empty.
+    fn join_ring(&mut self, f: u32) {
+        let (nic, class) = (self.flows[f].nic as usize, usize::from(self.flows[f].class));
+        let last = std::mem::replace(&mut self.list[nic].rings[class], f);
+        if last == NONE {
+            self.flows[f].next = f;
+        } else {
+            self.flows[f].next = self.flows[last].next;
+            self.flows[last].next = f;
+        }
+    }
+
+    /// Takes the first flow out of its ring.
+    fn leave_ring(&mut self, f: u32) {
+        let (nic, class) = (self.flows[f].nic as usize, usize::from(self.flows[f].class));
+        let last = self.list[nic].rings[class];
+        debug_assert_eq!(self.flows[last].next, f);
+        if last == f {
+            self.list[nic].rings[class] = NONE;
+        } else {
+            self.flows[last].next = self.flows[f].next;
+        }
+    }
+}
+
+/// The class in which a message travels: small ones may have their own, by the length of the user's message, so that all
+/// packets of an exchange but the acknowledgements travel in one class.
+fn class_of(message: &Message, config: &Config) -> u8 {
+    match &message.head {
+        head if head.kind.is_control() => CONTROL_CLASS,
+        head if config.protocol.small > 0 && head.len <= config.protocol.small => SMALL_CLASS,
+        _ => 0,
+    }
+}
+
+fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
+    (u64::from(from) << 32 | u64::from(to), u64::from(class))
+}
+
+impl Net<'_> {
+    /// A new message between endpoints, to be posted.
+    pub(crate) fn message(&mut self, head: Head, from: Endpoint, to: Endpoint) -> u32 {
+        self.nics.messages.insert(Message::new(head, from, to, self.fabric.config.nic.mtu))
+    }
+
+    /// A message reaches its NIC.
+    pub(crate) fn post(&mut self, id: u32) {
+        let message = &self.nics.messages[id];
+        let n = self.fabric.endpoints[message.source as usize].local as usize;
+        if matches!(message.head.kind, Kind::Put | Kind::Get) {
+            let nic = &mut self.nics.list[n];
+            if nic.outstanding >= self.fabric.config.nic.outstanding {
+                let tail = std::mem::replace(&mut nic.blocked_tail, id);
+                match tail {
+                    NONE => nic.blocked_head = id,
+                    _ => self.nics.messages[tail].next = id,
+                }
+                return;
+            }
+            nic.outstanding += 1;
+        }
+        self.enqueue_message(n as u32, id, class_of(&self.nics.messages[id], &self.fabric.config));
+    }
+
+    /// An answer has come back: the next put or get may go.
+    pub(crate) fn answered(&mut self, endpoint: Endpoint) {
+        let n = self.fabric.endpoints[endpoint as usize].local;
+        let nic = &mut self.nics.list[n as usize];
+        let id = nic.blocked_head;
+        if id == NONE {
+            nic.outstanding -= 1;
+            return;
+        }
+        nic.blocked_head = self.nics.messages[id].next;
+        if nic.blocked_head == NONE {
+            nic.blocked_tail = NONE;
+        }
+        self.nics.messages[id].next = NONE;
+        self.enqueue_message(n, id, class_of(&self.nics.messages[id], &self.fabric.config));
+    }
+
+    pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
+        let message = &self.nics.messages[id];
+        let key = flow_key(message.source, message.target, class);
+        if self.health.is_some() && self.unplugged(message.source) {
+            return self.cut_off(message.source, message.target);
+        }
+        self.totals.messages += 1;
+        match self.nics.flow_of.get(key) {
+            Some(f) => {
+                let tail = std::mem::replace(&mut self.nics.flows[f].tail, id);
+                self.nics.messages[tail].next = id;
+            }
+            None => {
+                let flow = FlowState { nic: n, class, head: id, tail: id, next: NONE };
+                let f = self.nics.flows.insert(flow);
+                self.nics.flow_of.set(key, f);
+                self.nics.join_ring(f);
+            }
+        }
+        self.inject(n);
+    }
+
+    /// Source and destination of a message that a NIC has still to send.
+    pub(super) fn unsent(&self, n: u32) -> Option<(Endpoint, Endpoint)> {
+        let last = self.nics.list[n as usize].rings.iter().find(|&&r| r != NONE)?;
+        let message = &self.nics.messages[self.nics.flows[*last].head];
+        Some((message.source, message.target))
+    }
+
+    /// A flow that was held back may send again.
+    pub(crate) fn unpark(&mut self, f: u32) {
+        self.nics.join_ring(f);
+        self.inject(self.nics.flows[f].nic);
+    }
+
+    /// Lets a NIC send its next packet if it can.
+    pub(super) fn inject(&mut self, n: u32) {
+        let o = self.nics.list[n as usize].out;
+        if self.outs.list[o as usize].busy > self.clock.now {
+            self.outs.list[o as usize].waiting = 1;
+            let busy = self.outs.list[o as usize].busy;
+            return self.wake_at(o, busy);
+        }
+        self.outs.take_returns(o, self.clock.now);
+        let last = self.nics.list[n as usize].last_class;
+        let (mut starved, mut later, mut sent) = (false, u64::MAX, false);
+        let classes = self.fabric.classes;
+        for step in 1..=classes {
+            let class = if last + step < classes { last + step } else { last + step - classes };
+            match self.attempt(n, o, class) {
+                Attempt::Empty => {}
+                Attempt::NoCredits => starved = true,
+                Attempt::NotBefore(time) => later = later.min(time),
+                Attempt::Sent => {
+                    self.nics.list[n as usize].last_class = class;
+                    sent = true;
+                    break;
+                }
+            }
+        }
+        let more = self.nics.list[n as usize].rings.iter().any(|&r| r != NONE);
+        self.outs.list[o as usize].waiting = u16::from(more);
+        if sent {
+            self.outs.end_stall(o, self.clock.now);
+            if more {
+                let busy = self.outs.list[o as usize].busy;
+                self.wake_at(o, busy);
+            }
+            return;
+        }
+        if starved {
+            self.stall(o);
+        }
+        if later != u64::MAX {
+            self.wake_at(o, later);
+        }
+    }
+
+    /// Tries to send one packet of a class: of the first flow that may send.
+    fn attempt(&mut self, n: u32, o: u32, class: usize) -> Attempt {
+        loop {
+            let last = self.nics.list[n as usize].rings[class];
+            if last == NONE {
+                return Attempt::Empty;
+            }
+            let f = self.nics.flows[last].next;
+            let id = self.nics.flows[f].head;
+            let message = &self.nics.messages[id];
+            let payload = message.left.min(u64::from(self.fabric.config.nic.mtu)) as u32;
+            let wire = payload + self.fabric.config.nic.header;
+            let flow = TrafficFlow { from: message.source, to: message.target };
+            let begins = !message.begun;
+            let paced = class != usize::from(CONTROL_CLASS);
+            if let Some(control) = self.guard.control.as_mut().filter(|_| paced) {
+                let when = control.pace(Time::from_ps(self.clock.now), flow, wire).ps();
+                if when > self.clock.now {
+                    self.nics.leave_ring(f);
+                    self.clock.push(when, Event::Unpark(f));
+                    continue;
+                }
+            }
+            if begins && self.nics.list[n as usize].next_message > self.clock.now {
+                return Attempt::NotBefore(self.nics.list[n as usize].next_message);
+            }
+            let vc = class as u8 * self.fabric.class_vcs;
+            if self.outs.credits(o, vc) < wire {
+                return Attempt::NoCredits;
+            }
+            self.send_packet(n, f, payload, vc);
+            if paced {
+                self.controlled(|c, now, _, asks| c.sent(now, flow, wire, asks));
+            }
+            return Attempt::Sent;
+        }
+    }
+
+    fn send_packet(&mut self, n: u32, f: u32, payload: u32, vc: u8) {
+        let config = &self.fabric.config.nic;
+        let nic = &mut self.nics.list[n as usize];
+        let (o, id) = (nic.out, self.nics.flows[f].head);
+        let message = &mut self.nics.messages[id];
+        let mut head = std::mem::replace(&mut message.carry, NONE);
+        if !message.begun {
+            message.begun = true;
+            message.number = nic.started;
+            nic.started = nic.started.wrapping_add(1);
+            nic.next_message = self.clock.now + config.message_gap.ps();
+            head = self.heads.insert(std::mem::take(&mut message.head));
+        }
+        message.left -= u64::from(payload);
+        self.totals.injected += u64::from(payload);
+        let packet = Packet {
+            ready: self.clock.now,
+            span: 0,
+            wire: payload + config.header,
+            source: message.source,
+            target: message.target,
+            goal: self.fabric.endpoints[message.target as usize].switch,
+            message: message.number,
+            head,
+            next: NONE,
+            via: NONE,
+            at: NONE,
+            middle: NONE,
+            in_port: 0,
+            vc,
+            out_vc: vc,
+            hops: 0,
+            class: self.nics.flows[f].class,
+            part: message.long,
+            marked: false,
+        };
+        let last = message.left == 0;
+        let slot = self.packets.insert(packet);
+        self.transmit(o, slot, self.clock.now);
+        let tail = self.outs.list[o as usize].busy;
+        self.outs.list[o as usize].busy += config.packet_overhead.ps();
+        if last {
+            self.end_message(f, id, tail);
+        } else {
+            let class = usize::from(self.nics.flows[f].class);
+            self.nics.list[n as usize].rings[class] = f;
+        }
+    }
+
+    /// The last packet of a flow's first message has left.
+    fn end_message(&mut self, f: u32, id: u32, tail: u64) {
+        let (next, done) = (self.nics.messages[id].next, self.nics.messages[id].done);
+        let (source, target) = (self.nics.messages[id].source, self.nics.messages[id].target);
+        self.nics.messages.free(id);
+        let flow = &mut self.nics.flows[f];
+        flow.head = next;
+        let (class, nic) = (flow.class, flow.nic);
+        if next == NONE {
+            self.nics.leave_ring(f);
+            self.nics.flow_of.remove(flow_key(source, target, class));
+            self.nics.flows.free(f);
+        } else {
+            self.nics.list[nic as usize].rings[usize::from(class)] = f;
+        }
+        if done != NONE {
+            self.operations.complete(&mut self.clock, done, tail, 0);
+        }
+    }
+
+    /// A packet's tail has reached its destination's NIC. The message, if this is all of it and it is for a rank, and when.
+    pub(crate) fn eject(&mut self, id: u32) -> Option<(Head, u64)> {
+        let packet = self.packets[id];
+        let end = &self.fabric.endpoints[packet.target as usize];
+        let nic = &mut self.nics.list[end.local as usize];
+        let done = nic.receiving.max(self.clock.now) + self.fabric.config.nic.packet_overhead.ps();
+        nic.receiving = done;
+        self.release(packet.via, packet.vc, packet.wire, done);
+        self.packets.free(id);
+        if packet.class != CONTROL_CLASS {
+            self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));
+        }
+        let payload = u64::from(packet.wire - self.fabric.config.nic.header);
+        self.totals.delivered += payload;
+        let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
+        let head = self.heads.take(head);
+        if head.kind == Kind::Notice {
+            self.notified(TrafficFlow { from: packet.target, to: packet.source }, head.remote);
+            return None;
+        }
+        Some((head, done))
+    }
+
+    /// Counts a packet of a long message; the header once all have come, in whatever order.
+    fn assemble(&mut self, packet: &Packet, payload: u64) -> Option<u32> {
+        let key = (u64::from(packet.source), u64::from(packet.message));
+        let p = self.nics.partial_of.get(key).unwrap_or_else(|| {
+            let p = self.nics.partials.insert(Partial { received: 0, head: NONE });
+            self.nics.partial_of.set(key, p);
+            p
+        });
+        let partial = &mut self.nics.partials[p];
+        partial.received += payload;
+        if packet.head != NONE {
+            partial.head = packet.head;
+        }
+        let head = partial.head;
+        if head == NONE || partial.received < self.heads[head].carried() {
+            return None;
+        }
+        self.nics.partial_of.remove(key);
+        self.nics.partials.free(p);
+        Some(head)
+    }
+}

@@ -1,0 +1,117 @@
+//! Operations under way: hosts begin them and wait for them, the network says when they are over.
+
+use crate::base::{Clock, Event, NONE, Slab};
+
+/// What an operation is, for those who wait and for messages about them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Doing {
+    Send,
+    Receive,
+    Put,
+    Get,
+}
+
+/// One operation under way.
+pub(crate) struct Request {
+    pub(crate) doing: Doing,
+    /// The other side, as numbered in the world.
+    pub(crate) peer: u32,
+    pub(crate) tag: u16,
+    pub(crate) len: u64,
+    /// The rank's clock when it was posted: the loop may be behind it, and a message that comes before then waits.
+    pub(crate) posted: u64,
+    group: u32,
+    /// The next request of the group.
+    next: u32,
+    complete: bool,
+    /// What was received, or waits to be sent.
+    pub(crate) payload: Option<Box<[u8]>>,
+}
+
+/// Operations that are waited for together.
+pub(crate) struct Group {
+    pub(crate) rank: u32,
+    pub(crate) remaining: u32,
+    /// When the last of them was complete, overheads included.
+    pub(crate) clock: u64,
+    pub(crate) waited_for: bool,
+    first: u32,
+    last: u32,
+}
+
+/// Operations of all ranks of a part.
+pub(crate) struct Operations {
+    pub(crate) requests: Slab<Request>,
+    pub(crate) groups: Slab<Group>,
+}
+
+impl Operations {
+    pub(super) const fn new() -> Operations {
+        Operations { requests: Slab::new(), groups: Slab::new() }
+    }
+
+    /// A new group of operations of a rank, whose clock is given.
+    pub(crate) fn group(&mut self, rank: u32, clock: u64) -> u32 {
+        self.groups.insert(Group { rank, remaining: 0, clock, waited_for: false, first: NONE, last: NONE })
+    }
+
+    /// A new operation, the last of its group, posted at a rank's clock.
+    pub(crate) fn request(&mut self, doing: Doing, group: u32, peer: u32, posted: u64, tag: u16, len: u64) -> u32 {
+        let request = Request { doing, peer, tag, len, posted, group, next: NONE, complete: false, payload: None };
+        let r = self.requests.insert(request);
+        let last = std::mem::replace(&mut self.groups[group].last, r);
+        match last {
+            NONE => self.groups[group].first = r,
+            _ => self.requests[last].next = r,
+        }
+        self.groups[group].remaining += 1;
+        r
+    }
+
+    /// An operation is complete at a time, and costs its rank an overhead then.
+    pub(crate) fn complete(&mut self, clock: &mut Clock, request: u32, time: u64, overhead: u64) {
+        let r = &mut self.requests[request];
+        r.complete = true;
+        let group = &mut self.groups[r.group];
+        group.clock = group.clock.max(time) + overhead;
+        group.remaining -= 1;
+        if group.remaining == 0 && group.waited_for {
+            clock.push(group.clock.max(clock.now), Event::Resume(group.rank));
+        }
+    }
+
+    /// Frees a complete group and hands each request's payload out in the order of the operations. Its rank and clock.
+    pub(crate) fn finish(&mut self, g: u32, mut each: impl FnMut(Option<Box<[u8]>>)) -> (u32, u64) {
+        let group = &self.groups[g];
+        let (rank, clock, mut r) = (group.rank, group.clock, group.first);
+        debug_assert_eq!(group.remaining, 0);
+        self.groups.free(g);
+        while r != NONE {
+            let next = self.requests[r].next;
+            each(self.requests[r].payload.take());
+            self.requests.free(r);
+            r = next;
+        }
+        (rank, clock)
+    }
+
+    /// What a group still waits for, in words.
+    pub(crate) fn awaited(&self, g: u32) -> String {
+        let (mut open, mut r) = (Vec::new(), self.groups[g].first);
+        while r != NONE {
+            let request = &self.requests[r];
+            if !request.complete {
+                open.push(request);
+            }
+            r = request.next;
+        }
+        let Some(r) = open.first() else { return "nothing that can happen".into() };
+        let what = match r.doing {
+            Doing::Send => format!("its send of {} bytes to rank {} with tag {}", r.len, r.peer, r.tag),
+            Doing::Receive => format!("a message of {} bytes from rank {} with tag {}", r.len, r.peer, r.tag),
+            Doing::Put => format!("its put of {} bytes to rank {}", r.len, r.peer),
+            Doing::Get => format!("its get of {} bytes from rank {}", r.len, r.peer),
+        };
+        if open.len() > 1 { format!("{what}, and for {} more operations", open.len() - 1) } else { what }
+    }
+}

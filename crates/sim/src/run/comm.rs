@@ -1,0 +1,365 @@
+//! What a simulated rank can do: [`comm::Comm`] over the event loop.
+//!
+//! Every call borrows the rank's part of the network, does its bookkeeping, gives the borrow back and, if it must wait,
+//! suspends the fiber. Received bytes are carried by the message and copied out by the receiving fiber, so no event ever
+//! holds a reference into a rank's memory.
+
+use super::part::Part;
+use crate::base::Event;
+use crate::host::{self, Agreed, Blocked, Join, Key, Meetings, Members, Route, WindowName, Word};
+use crate::net::Doing;
+use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Window};
+use fiber::Suspender;
+use spec::{Time, Work};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// What all communicators of a rank share.
+#[derive(Clone, Copy)]
+pub(super) struct Seat<'a, 'f> {
+    pub(super) part: &'a RefCell<Part<'f>>,
+    pub(super) suspender: &'a Suspender<'a>,
+    pub(super) meetings: &'a Meetings,
+    pub(super) world: u32,
+    pub(super) local: u32,
+}
+
+/// A communicator of one rank.
+pub(super) struct SimComm<'a, 'f> {
+    seat: Seat<'a, 'f>,
+    members: Arc<Members>,
+    rank: u32,
+    /// Splits and sums begun here, and windows made here: all ranks count alike.
+    meetings: Cell<u32>,
+    windows: Cell<u32>,
+}
+
+impl<'a, 'f> SimComm<'a, 'f> {
+    pub(super) fn new(seat: Seat<'a, 'f>, members: Arc<Members>, rank: u32) -> SimComm<'a, 'f> {
+        SimComm { seat, members, rank, meetings: Cell::new(0), windows: Cell::new(0) }
+    }
+
+    fn world_of(&self, rank: Rank) -> u32 {
+        assert!(rank < self.members.size, "rank {rank} is not in a communicator of {}", self.members.size);
+        self.members.list.as_ref().map_or(rank as u32, |list| list[rank])
+    }
+
+    fn route(&self, peer: Rank, group: u32) -> Route {
+        let Seat { world: me, local, .. } = self.seat;
+        Route { me, local, peer: self.world_of(peer), context: self.members.context, group }
+    }
+
+    fn window_name(&self, number: u32) -> WindowName {
+        WindowName { rank: self.seat.local, context: self.members.context, number }
+    }
+
+    /// Starts all operations in order.
+    fn start(&self, ops: &[Op<'_>]) -> u32 {
+        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        let group = host.group(net, self.seat.local);
+        for op in ops {
+            match op {
+                Op::Send { to, tag, data } => {
+                    host.start_send(net, self.route(*to, group), *tag, data.len() as u64, payload(data));
+                }
+                Op::Recv { from, tag, into } => {
+                    host.start_receive(net, self.route(*from, group), *tag, into.len() as u64);
+                }
+            }
+        }
+        group
+    }
+
+    /// Waits for a group and hands out what came with each of its operations.
+    fn wait_for(&self, group: u32, each: impl FnMut(Option<Box<[u8]>>)) {
+        let must_wait = {
+            let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+            host.wait_for(net, group)
+        };
+        if must_wait {
+            self.seat.suspender.suspend();
+        }
+        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        host.finish(net, group, each);
+    }
+
+    /// Waits for a group and copies out what was received.
+    fn end(&self, group: u32, ops: &mut [Op<'_>]) {
+        let mut ops = ops.iter_mut();
+        self.wait_for(group, |payload| {
+            if let Some(Op::Recv { into: Buffer::Bytes(into), .. }) = ops.next()
+                && let Some(payload) = payload
+            {
+                into.copy_from_slice(&payload);
+            }
+        });
+    }
+
+    fn advance(&self, ps: u64) {
+        self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].clock += ps;
+    }
+
+    fn price(&self, work: Work) -> u64 {
+        let part = self.seat.part.borrow();
+        let host = &part.net.fabric.config.host;
+        let seconds = work.flops as f64 / host.flops
+            + work.bytes as f64 / host.memory_rate.bytes_per_s()
+            + work.updates as f64 / host.updates;
+        Time::from_secs(seconds).ps()
+    }
+
+    fn join(&self, word: Word) -> Key {
+        let key = Key { context: self.members.context, number: self.meetings.get() };
+        self.meetings.set(key.number + 1);
+        let mut part = self.seat.part.borrow_mut();
+        let time = part.host.ranks[self.seat.local as usize].clock;
+        let join = Join { key, members: &self.members, rank: self.rank, world: self.seat.world, time, word };
+        if self.seat.meetings.join(part.net.fabric, join) {
+            part.met = Some(key);
+        }
+        key
+    }
+
+    /// Waits for the outcome of a reduction.
+    fn numbers(&self, key: Key) -> Arc<[f64]> {
+        match self.outcome(key) {
+            Agreed::Numbers(numbers) => numbers,
+            Agreed::Joined(_) => unreachable!("a reduction ends with numbers"),
+        }
+    }
+
+    /// Waits for the outcome of a meeting.
+    fn outcome(&self, key: Key) -> Agreed {
+        let take = || {
+            let mut part = self.seat.part.borrow_mut();
+            let now = part.net.clock.now;
+            let rank = &mut part.host.ranks[self.seat.local as usize];
+            let i = rank.outcomes.iter().position(|o| o.0 == key)?;
+            let (_, time, outcome) = rank.outcomes.swap_remove(i);
+            rank.clock = rank.clock.max(time).max(now);
+            rank.blocked = Blocked::No;
+            Some(outcome)
+        };
+        if let Some(outcome) = take() {
+            return outcome;
+        }
+        self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].blocked = Blocked::Meeting(key);
+        self.seat.suspender.suspend();
+        take().expect("a meeting wakes its members with an outcome")
+    }
+}
+
+impl Seat<'_, '_> {
+    /// Brings the event loop to this rank's clock.
+    fn catch_up(&self) {
+        let mut part = self.part.borrow_mut();
+        let clock = part.host.ranks[self.local as usize].clock;
+        if clock > part.net.clock.now {
+            part.net.clock.push(clock, Event::Resume(self.local));
+            drop(part);
+            self.suspender.suspend();
+        }
+    }
+}
+
+fn payload(data: &Data<'_>) -> Option<Box<[u8]>> {
+    match data {
+        Data::Bytes(bytes) => Some((*bytes).into()),
+        Data::Len(_) => None,
+    }
+}
+
+impl Comm for SimComm<'_, '_> {
+    fn rank(&self) -> Rank {
+        self.rank as Rank
+    }
+    fn size(&self) -> usize {
+        self.members.size
+    }
+    fn node(&self) -> Node {
+        self.seat.part.borrow().net.fabric.node_of(self.seat.world) as Node
+    }
+    fn now(&self) -> Time {
+        Time::from_ps(self.seat.part.borrow().host.ranks[self.seat.local as usize].clock)
+    }
+    fn exchange(&self, ops: &mut [Op<'_>]) {
+        let group = self.start(ops);
+        self.end(group, ops);
+    }
+    fn begin<'b>(&'b self, ops: Vec<Op<'b>>) -> Box<dyn Pending + 'b> {
+        let group = self.start(&ops);
+        Box::new(SimPending { comm: self, ops, group: Some(group) })
+    }
+    fn compute(&self, work: Work, f: &mut dyn FnMut()) {
+        f();
+        self.advance(self.price(work));
+    }
+    fn charge(&self, work: Work) -> bool {
+        self.advance(self.price(work));
+        true
+    }
+    fn pause(&self, time: Time) {
+        self.advance(time.ps());
+    }
+    fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
+        let key = self.join(Word::Split { color, key });
+        match self.outcome(key) {
+            Agreed::Joined(Some((members, rank))) => Some(Box::new(SimComm::new(self.seat, members, rank))),
+            _ => None,
+        }
+    }
+    fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
+        let number = self.windows.get();
+        self.windows.set(number + 1);
+        self.seat.part.borrow_mut().host.windows.open(self.window_name(number), len);
+        self.barrier();
+        Ok(Box::new(SimWindow { comm: self, number, len }))
+    }
+    fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
+        let key = self.join(Word::Numbers(vec![x], Reduce::Sum));
+        Box::new(SimSum { comm: self, key })
+    }
+    fn settle(&self, values: &mut [f64], how: Reduce) {
+        let key = self.join(Word::Numbers(values.to_vec(), how));
+        values.copy_from_slice(&self.numbers(key));
+    }
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.seat.catch_up();
+        self.seat.part.borrow().net.node_counters(self.node() as u32)
+    }
+    fn mark(&self, phase: Option<&str>) {
+        let at = self.now().ps();
+        self.seat.part.borrow_mut().cuts.push((at, phase.map(String::from)));
+    }
+}
+
+struct SimPending<'a, 'f> {
+    comm: &'a SimComm<'a, 'f>,
+    ops: Vec<Op<'a>>,
+    group: Option<u32>,
+}
+
+impl Pending for SimPending<'_, '_> {
+    fn test(&mut self) -> bool {
+        let seat = &self.comm.seat;
+        let Some(group) = self.group else { return true };
+        let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
+        self.comm.advance(cost);
+        seat.catch_up();
+        let done = {
+            let part = seat.part.borrow();
+            let group = &part.net.operations.groups[group];
+            group.remaining == 0 && group.clock <= part.host.ranks[seat.local as usize].clock
+        };
+        if done {
+            self.group = None;
+            self.comm.end(group, &mut self.ops);
+        }
+        done
+    }
+    fn wait(mut self: Box<Self>) {
+        if let Some(group) = self.group.take() {
+            self.comm.end(group, &mut self.ops);
+        }
+    }
+}
+
+impl Drop for SimPending<'_, '_> {
+    fn drop(&mut self) {
+        // A fiber that is being unwound must not wait: the run is over.
+        if let Some(group) = self.group.take()
+            && !std::thread::panicking()
+        {
+            self.comm.end(group, &mut self.ops);
+        }
+    }
+}
+
+struct SimSum<'a, 'f> {
+    comm: &'a SimComm<'a, 'f>,
+    key: Key,
+}
+
+impl PendingSum for SimSum<'_, '_> {
+    fn wait(self: Box<Self>) -> f64 {
+        self.comm.numbers(self.key)[0]
+    }
+}
+
+struct SimWindow<'a, 'f> {
+    comm: &'a SimComm<'a, 'f>,
+    number: u32,
+    len: usize,
+}
+
+impl SimWindow<'_, '_> {
+    fn check(&self, what: &str, at: usize, len: usize) {
+        let inside = at.checked_add(len).is_some_and(|end| end <= self.len);
+        assert!(inside, "{what} of {len} bytes at {at} is outside the window of {} bytes", self.len);
+    }
+}
+
+impl SimWindow<'_, '_> {
+    /// Starts all accesses in order.
+    fn start(&self, accesses: &[Access<'_>]) -> u32 {
+        let comm = self.comm;
+        let Part { host, net, .. } = &mut *comm.seat.part.borrow_mut();
+        let group = host.group(net, comm.seat.local);
+        for access in accesses {
+            let (peer, doing, at, len, wants, payload) = match access {
+                Access::Put { to, at, data } => {
+                    self.check("put", *at, data.len());
+                    let payload = payload(data);
+                    (*to, Doing::Put, *at, data.len(), payload.is_some(), payload)
+                }
+                Access::Get { from, at, into } => {
+                    self.check("get", *at, into.len());
+                    (*from, Doing::Get, *at, into.len(), matches!(into, Buffer::Bytes(_)), None)
+                }
+            };
+            let (at, len) = (at as u64, len as u64);
+            let access = host::Access { doing, window: self.number, at, len, wants, payload };
+            host.start_access(net, comm.route(peer, group), access);
+        }
+        group
+    }
+}
+
+impl Window for SimWindow<'_, '_> {
+    fn transfer(&self, accesses: &mut [Access<'_>]) {
+        let comm = self.comm;
+        let group = self.start(accesses);
+        let mut accesses = accesses.iter_mut();
+        comm.wait_for(group, |payload| {
+            if let (Some(Access::Get { into: Buffer::Bytes(into), .. }), Some(payload)) = (accesses.next(), payload) {
+                into.copy_from_slice(&payload);
+            }
+        });
+    }
+
+    fn read(&self, at: usize, into: &mut [u8]) {
+        self.check("read", at, into.len());
+        self.comm.seat.catch_up();
+        let part = self.comm.seat.part.borrow();
+        let bytes = part.host.windows.read(self.comm.window_name(self.number), at, into.len());
+        into.copy_from_slice(&bytes.expect("checked to be inside"));
+    }
+
+    fn write(&self, at: usize, bytes: &[u8]) {
+        self.check("write", at, bytes.len());
+        self.comm.seat.catch_up();
+        let mut part = self.comm.seat.part.borrow_mut();
+        let written = part.host.windows.write(self.comm.window_name(self.number), at, bytes);
+        debug_assert!(written, "checked to be inside");
+    }
+}
+
+impl Drop for SimWindow<'_, '_> {
+    /// Freeing a window is collective, as in MPI: nobody's memory goes while another may still reach into it.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.comm.barrier();
+            self.comm.seat.part.borrow_mut().host.windows.close(self.comm.window_name(self.number));
+        }
+    }
+}

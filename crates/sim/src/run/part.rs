@@ -1,0 +1,80 @@
+//! One part of the machine: its network, its hosts, and the loop that serves their events.
+//!
+//! A part (a logical process of the parallel simulation) is owned by one thread. What it does to other parts goes into its
+//! mail and is handed over between windows of time.
+
+use crate::base::Event;
+use crate::host::{Host, Key};
+use crate::net::{Fabric, Net};
+use crate::view::Cut;
+
+pub(super) struct Part<'f> {
+    pub(super) net: Net<'f>,
+    pub(super) host: Host,
+    /// A meeting whose last member has joined: its results wait to be handed out.
+    pub(super) met: Option<Key>,
+    /// Phases that have begun or ended here since the window began.
+    pub(super) cuts: Vec<Cut>,
+}
+
+/// Why the loop stopped.
+pub(super) enum Stop {
+    /// This rank is to run.
+    Resume(u32),
+    /// Nothing is left before the limit.
+    Idle,
+}
+
+impl<'f> Part<'f> {
+    pub(super) fn new(id: u16, fabric: &'f Fabric) -> Part<'f> {
+        let host = Host::new(fabric, &fabric.parts[usize::from(id)]);
+        Part { net: Net::new(id, fabric), host, met: None, cuts: Vec::new() }
+    }
+
+    /// Serves events before `limit` until a rank is to run or nothing is left.
+    pub(super) fn serve(&mut self, limit: u64) -> Stop {
+        let Part { net, host, .. } = self;
+        while let Some((event, before)) = net.clock.advance(limit) {
+            net.totals.events += 1;
+            match event {
+                Event::Arrive(packet) if net.at_endpoint(packet) => {
+                    if let Some((head, time)) = net.eject(packet) {
+                        host.deliver(net, head, time);
+                    }
+                }
+                Event::Arrive(packet) => net.arrive(packet),
+                Event::Wake(out) => net.wake(out),
+                Event::Post(message) => net.post(message),
+                Event::Local(head) => {
+                    let head = net.copied(head);
+                    host.deliver(net, head, net.clock.now);
+                }
+                Event::Resume(rank) => return Stop::Resume(rank),
+                Event::InputReady(input) => net.input_ready(input),
+                Event::Unpark(flow) => net.unpark(flow),
+                Event::Timer(number) => net.timer(number),
+                Event::Notice(notice) => net.notice(notice),
+                Event::Fault(number) => {
+                    // What breaks when all is over does not lengthen the run.
+                    let idle = host.done() && net.clock.peek().is_none();
+                    net.strike(number, idle);
+                    if idle {
+                        net.clock.now = before;
+                    }
+                }
+                Event::Resend(packet) => net.resend(packet),
+            }
+            if net.clock.failure.is_some() {
+                break;
+            }
+        }
+        Stop::Idle
+    }
+
+    /// The world rank of one of the part's ranks.
+    pub(super) fn world_rank(&self, local: u32) -> u32 {
+        let fabric = self.net.fabric;
+        let per = fabric.config.ranks_per_node as u32;
+        fabric.parts[usize::from(self.net.id)].nodes[(local / per) as usize] * per + local % per
+    }
+}

@@ -1,0 +1,12 @@
+//! What people see of a machine: its numbers, a picture, and a film of a run.
+//!
+//! Nothing here changes a run; it only looks on.
+
+mod describe;
+mod draw;
+mod film;
+
+pub use describe::{Cables, Description, describe};
+pub use draw::draw;
+pub use film::{Bundle, Film, FilmBox, Slice};
+pub(crate) use film::{Cut, Reel, Scene};
