@@ -149,9 +149,13 @@ impl Health {
 
     /// A middle switch by which a target can be reached, if the topology has detours.
     fn detour(&self, fabric: &Fabric, at: Switch, to: Target, rng: &mut Rng) -> Option<Switch> {
-        (0..DETOURS).filter_map(|_| fabric.topology.middle(at, to.switch, rng)).find(|&middle| {
-            self.reaches(fabric, at, Target { switch: middle, ..to }) && self.reaches(fabric, middle, to)
-        })
+        for _ in 0..DETOURS {
+            let Some(middle) = fabric.topology.middle(at, to.switch, rng) else { continue };
+            if self.reaches(fabric, at, Target { switch: middle, ..to }) && self.reaches(fabric, middle, to) {
+                return Some(middle);
+            }
+        }
+        None
     }
 }
 

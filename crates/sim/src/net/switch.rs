@@ -81,6 +81,7 @@ impl Net<'_> {
         }
         packet.next = NONE;
         let before = self.outs.enqueue(o, id, packet, ports);
+        // Told before the packet is linked into its queue: the control sees the length with it, and may mark it.
         if self.guard.control.is_some() {
             self.note_queued(o, id, port);
         }

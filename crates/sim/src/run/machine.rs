@@ -159,13 +159,21 @@ impl Simulator {
             ports.append(&mut end.ports);
         }
         let lost = stats.injected_bytes - stats.delivered_bytes;
-        let mut broke: Vec<usize> = ends.iter().flat_map(|e| e.happened.iter().copied()).collect();
+        // Every part notes every fault, and one that was idle by then notes nothing.
+        let mut broke: Vec<usize> = Vec::new();
+        for end in &ends {
+            broke.extend(&end.happened);
+        }
         broke.sort_unstable();
         broke.dedup();
         let events = broke.iter().map(|&n| self.fabric.faults[n].fault.to_string()).collect();
         *lock(&self.after) = After { stats, ports, events, film };
-        let first = ends.iter().filter_map(|e| e.failure.as_ref().map(|f| (f.0, e.part, &f.1))).min();
-        if let Some((time, _, reason)) = first {
+        // The earliest reason, of the first part if two failed at once: what is said must not depend on threads.
+        let mut failures = Vec::new();
+        for end in &ends {
+            failures.extend(end.failure.as_ref().map(|(time, reason)| (*time, end.part, reason)));
+        }
+        if let Some((time, _, reason)) = failures.into_iter().min() {
             return Err(MachineError(format!("at {}: {reason}", Time::from_ps(time))));
         }
         let waiting: Vec<&(u32, String)> = ends.iter().flat_map(|e| &e.waiting).collect();
@@ -205,9 +213,14 @@ impl comm::Machine for Simulator {
         } else {
             std::thread::scope(|scope| {
                 let shared = &shared;
-                let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || shared.guarded(t))).collect();
+                let mut others = Vec::new();
+                for thread in 1..threads {
+                    others.push(scope.spawn(move || shared.guarded(thread)));
+                }
                 outcomes.push(shared.guarded(0));
-                outcomes.extend(others.into_iter().map(|t| t.join().unwrap_or_else(|p| Err(panic_text(&*p)))));
+                for other in others {
+                    outcomes.push(other.join().unwrap_or_else(|payload| Err(panic_text(&*payload))));
+                }
             });
         }
         if let Some(Err(reason)) = outcomes.into_iter().find(Result::is_err) {

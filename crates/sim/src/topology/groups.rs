@@ -152,13 +152,25 @@ impl Groups {
         let first = s as usize - (usize::from(at.chassis) * self.m.slots + usize::from(at.slot));
         let open = |chassis: usize, slot: usize| gate[(first + chassis * self.m.slots + slot) * g + to];
         let (chassis, slot) = (usize::from(at.chassis), usize::from(at.slot));
-        (0..self.m.slots).filter(|&c| open(chassis, c)).for_each(|c| self.row(at, c as u16, out));
-        (0..self.m.chassis).filter(|&r| open(r, slot)).for_each(|r| self.column(at, r as u16, out));
+        for c in 0..self.m.slots {
+            if open(chassis, c) {
+                self.row(at, c as u16, out);
+            }
+        }
+        for r in 0..self.m.chassis {
+            if open(r, slot) {
+                self.column(at, r as u16, out);
+            }
+        }
         if !out.ports.is_empty() {
             return 1;
         }
-        let near = (0..self.m.slots).filter(|&c| (0..self.m.chassis).any(|r| open(r, c)));
-        near.for_each(|c| self.row(at, c as u16, out));
+        // Row first, then column: any row neighbour in whose column there is a way out.
+        for c in 0..self.m.slots {
+            if (0..self.m.chassis).any(|r| open(r, c)) {
+                self.row(at, c as u16, out);
+            }
+        }
         2
     }
 
