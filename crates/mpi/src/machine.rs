@@ -128,18 +128,7 @@ fn start<A: Abi>(found: &Found) -> Result<MpiMachine, MpiError> {
         0 => Ok(()),
         _ => Err(MpiError::Start { call, library: found.version.clone(), text: api.error_text(code) }),
     };
-    let mut running = 0;
-    // SAFETY: it may be called before MPI_Init.
-    check("MPI_Initialized", unsafe { (api.initialized)(&mut running) })?;
-    if running != 0 {
-        return Err(MpiError::Twice);
-    }
-    let mut granted = 0;
-    // The level of the benchmarks that results are compared with, and the fastest. Other threads may exist but do not call
-    // MPI, or only to abort. Open MPI 4 and 5 at a higher level never return from MPI_Waitall on a request that has failed
-    // before (a truncated message): the error path skips the signal that the release then waits for.
-    // SAFETY: MPI takes null for both argument pointers, and is not started yet.
-    check("MPI_Init_thread", unsafe { (api.init_thread)(null_mut(), null_mut(), A::THREADS[0], &mut granted) })?;
+    let granted = init(api, &check)?;
     #[expect(clippy::disallowed_methods, reason = "this is the real machine's clock")]
     let zero = Instant::now();
     for handle in [api.handles.world, api.handles.own] {
@@ -184,6 +173,23 @@ fn start<A: Abi>(found: &Found) -> Result<MpiMachine, MpiError> {
         warnings: placement.warnings,
     };
     Ok(MpiMachine { session: Box::new(Started { context }), facts })
+}
+
+/// Starts MPI and gives the level of threads that it grants.
+fn init<A: Abi>(api: &Api<A>, check: &dyn Fn(&'static str, c_int) -> Result<(), MpiError>) -> Result<c_int, MpiError> {
+    let mut running = 0;
+    // SAFETY: it may be called before MPI_Init.
+    check("MPI_Initialized", unsafe { (api.initialized)(&mut running) })?;
+    if running != 0 {
+        return Err(MpiError::Twice);
+    }
+    let mut granted = 0;
+    // The level of the benchmarks that results are compared with, and the fastest. Other threads may exist but do not call
+    // MPI, or only to abort. Open MPI 4 and 5 at a higher level never return from MPI_Waitall on a request that has failed
+    // before (a truncated message): the error path skips the signal that the release then waits for.
+    // SAFETY: MPI takes null for both argument pointers, and is not started yet.
+    check("MPI_Init_thread", unsafe { (api.init_thread)(null_mut(), null_mut(), A::THREADS[0], &mut granted) })?;
+    Ok(granted)
 }
 
 /// A launcher that started many ranks which are all alone speaks to another library.

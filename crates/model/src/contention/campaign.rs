@@ -172,10 +172,8 @@ impl Campaign {
         let alpha = alpha
             .ok_or("no completion time of a flow alone; it needs a record of `contention validate` or `measure`")?;
         let capacities = capacities.or_else(|| self.capacities.clone());
-        let options = match &capacities {
-            Some(c) => c.options(),
-            None => Options { alpha, ..Options::rate(1.0) },
-        };
+        let as_measured = Options { alpha, ..Options::rate(1.0) };
+        let options = capacities.as_ref().map_or(as_measured, Capacities::options);
         let mut sets: Vec<(&str, Box<dyn Rules>)> = Vec::new();
         for set in RULES {
             sets.push((set.card.name, rules::start(set.card.name, &Params::new()).map_err(|e| e.to_string())?));
@@ -192,14 +190,11 @@ impl Campaign {
         let measured: Vec<Measured> = scored.iter().map(|s| s.measured.clone()).collect();
         let candidates: Vec<(&str, &dyn Rules)> = sets.iter().map(|(name, set)| (*name, &**set)).collect();
         let validation = validate(&measured, &options, &candidates).map_err(|e| e.to_string())?;
-        let end = |rules: &dyn Rules, m: &Measured| solve(&m.graph, rules, &options).ok().map(|s| s.end_s);
-        let predicted = sets
-            .iter()
-            .map(|(name, set)| Predicted {
-                rules: name.to_string(),
-                end_s: measured.iter().map(|m| end(&**set, m)).collect(),
-            })
-            .collect();
+        let mut predicted = Vec::new();
+        for (name, set) in &sets {
+            let end = |m: &Measured| solve(&m.graph, &**set, &options).ok().map(|s| s.end_s);
+            predicted.push(Predicted { rules: name.to_string(), end_s: measured.iter().map(end).collect() });
+        }
         let constants = constants.map(|v| [v.be, v.bs, v.g]);
         Ok(Findings { alpha, capacities, constants, learned, scored, validation, predicted })
     }

@@ -99,16 +99,6 @@ impl Store {
         self.times.insert(form.key, form.order.iter().map(|&e| times[e].clone()).collect());
         Ok(())
     }
-
-    /// How many graphs are known.
-    pub fn len(&self) -> usize {
-        self.times.len()
-    }
-
-    /// Whether none is.
-    pub fn is_empty(&self) -> bool {
-        self.times.is_empty()
-    }
 }
 
 /// Derives the penalties of a graph from the times in a store. [`DeriveError::Missing`] names the next graph to measure; put it
@@ -264,7 +254,7 @@ mod tests {
                     let times: Vec<Vec<f64>> = ends.iter().map(&mut repeat).collect();
                     store.insert(&sub, &times).unwrap();
                 }
-                other => return (other.unwrap(), store.len()),
+                other => return (other.unwrap(), store.times.len()),
             }
         }
     }

@@ -148,10 +148,6 @@ impl Traffic {
     pub fn in_degree(&self, receiver: u32) -> usize {
         self.into[receiver as usize].len()
     }
-    /// How many nodes there are.
-    pub fn nodes(&self) -> usize {
-        self.out.len()
-    }
 
     /// The senders with active flows whose penalties may differ after these changes, each once, in a fixed order.
     pub fn affected(&mut self, changed: &[(u32, u32)], reach: Reach) -> Vec<u32> {

@@ -50,14 +50,8 @@ pub enum LogGpError {
 
 /// Derives the parameters.
 pub fn derive(data: &[Prtt]) -> Result<LogGp, LogGpError> {
-    let good = |p: &Prtt| {
-        p.seconds.is_finite()
-            && p.seconds > 0.0
-            && p.pause.is_finite()
-            && p.pause >= 0.0
-            && p.messages > 0
-            && p.bytes > 0
-    };
+    let timed = |p: &Prtt| p.seconds.is_finite() && p.seconds > 0.0 && p.pause.is_finite() && p.pause >= 0.0;
+    let good = |p: &Prtt| timed(p) && p.messages > 0 && p.bytes > 0;
     if let Some(bad) = data.iter().position(|p| !good(p)) {
         return Err(LogGpError::Value(bad));
     }

@@ -31,56 +31,43 @@ impl Recorded {
     /// averaged over the pairs.
     pub fn read(record: &RunRecord, worst: bool) -> Recorded {
         let mut all = Recorded::default();
-        for (point, job) in points(record) {
-            all.add(point, job, worst);
+        for phase in &record.phases {
+            if let Some(job) = measured(phase) {
+                all.add(&phase.about, job, worst);
+            }
         }
         all.notes.extend(uneven(record).filter(|_| !worst));
         all
     }
 
-    fn add(&mut self, Point { class, pattern, bytes, pairs }: Point<'_>, job: &JobRecord, worst: bool) {
+    fn add(&mut self, about: &About, job: &JobRecord, worst: bool) {
+        let &About::Point { ref class, pattern, bytes, pairs } = about else { return };
         if let Some(pattern) = Pattern::of(pattern) {
-            self.samples.entry((class.into(), pattern)).or_default().extend(trials(job, bytes, pairs, worst));
+            self.samples.entry((class.clone(), pattern)).or_default().extend(trials(job, bytes, pairs, worst));
         }
         let seconds = job.summary.quantile(0.5).map_or(job.summary.mean, |q| q.value);
         match pattern {
             PairPattern::Pingpong | PairPattern::Stream | PairPattern::Duplex => {}
             PairPattern::EagerLimit => {
-                self.probes.insert(class.into(), EagerLimit::from_results(&job.results));
+                self.probes.insert(class.clone(), EagerLimit::from_results(&job.results));
             }
             PairPattern::RoundTrip { messages, .. } => {
                 let pause = job.results.get("pause_s").copied().unwrap_or(0.0);
-                self.trips.entry(class.into()).or_default().push(Prtt { messages, pause, bytes, seconds });
+                self.trips.entry(class.clone()).or_default().push(Prtt { messages, pause, bytes, seconds });
             }
             PairPattern::Queue { messages, reverse } => {
                 let order = if reverse { "reverse" } else { "same" };
-                let times = self.queues.entry((class.into(), order.into())).or_default();
+                let times = self.queues.entry((class.clone(), order.into())).or_default();
                 times.push((u64::from(messages), seconds));
             }
         }
     }
 }
 
-/// What a phase of the sweep says of itself.
-#[derive(Clone, Copy)]
-struct Point<'r> {
-    class: &'r str,
-    pattern: PairPattern,
-    bytes: u64,
-    pairs: u32,
-}
-
-/// The points of a record, each with the job that measured it.
-fn points(record: &RunRecord) -> impl Iterator<Item = (Point<'_>, &JobRecord)> {
-    record.phases.iter().filter_map(point)
-}
-
-/// What a phase measured, if it is a point of the sweep and its job ran.
-fn point(phase: &PhaseRecord) -> Option<(Point<'_>, &JobRecord)> {
-    let About::Point { class, pattern, bytes, pairs } = &phase.about else { return None };
+/// The job that a phase measured, if it ran.
+fn measured(phase: &PhaseRecord) -> Option<&JobRecord> {
     let job = phase.jobs.iter().find(|j| j.role == Role::Measured)?;
-    let measured = job.skipped.is_none() && job.summary.samples > 0;
-    measured.then_some((Point { class, pattern: *pattern, bytes: *bytes, pairs: *pairs }, job))
+    (job.skipped.is_none() && job.summary.samples > 0).then_some(job)
 }
 
 fn trials(job: &JobRecord, bytes: u64, pairs: u32, worst: bool) -> Vec<Sample> {
@@ -97,8 +84,13 @@ const UNEVEN: f64 = 0.1;
 
 /// Says how much slower the slowest pair is than the mean, where that matters.
 fn uneven(record: &RunRecord) -> Option<String> {
-    let several = points(record).filter(|(point, _)| Pattern::of(point.pattern).is_some() && point.pairs > 1);
-    let excess = several.map(|(_, j)| j.summary.mean_worst / j.summary.mean - 1.0).fold(0.0, f64::max);
+    let mut excess: f64 = 0.0;
+    for phase in &record.phases {
+        let About::Point { pattern, pairs: 2.., .. } = phase.about else { continue };
+        if let (Some(_), Some(job)) = (Pattern::of(pattern), measured(phase)) {
+            excess = excess.max(job.summary.mean_worst / job.summary.mean - 1.0);
+        }
+    }
     (excess > UNEVEN).then(|| {
         format!(
             "the slowest pair of a trial is up to {:.0} % slower than the mean of its pairs; --location worst takes it, as \

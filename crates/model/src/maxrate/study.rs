@@ -127,29 +127,22 @@ const SEED: u64 = 1;
 
 /// Studies what was recorded.
 pub fn study(data: &Recorded, settings: &StudySettings) -> Result<Study, StudyError> {
-    let queued = |((class, order), times): (&(String, String), &Vec<(u64, f64)>)| Queued {
-        class: class.clone(),
-        order: order.clone(),
-        fit: queue::fit(times).map_err(|e| e.to_string()),
-    };
-    Ok(Study {
-        fits: data
-            .samples
-            .iter()
-            .map(|((class, pattern), samples)| fitted(class, *pattern, samples, settings))
-            .collect::<Result<_, StudyError>>()?,
-        probes: data.probes.iter().map(|(class, &outcome)| Probed { class: class.clone(), outcome }).collect(),
-        trips: data
-            .trips
-            .iter()
-            .map(|(class, trips)| Tripped {
-                class: class.clone(),
-                fit: loggp::derive(trips).map_err(|e| e.to_string()),
-            })
-            .collect(),
-        queues: data.queues.iter().map(queued).collect(),
-        notes: data.notes.clone(),
-    })
+    let mut found = Study { notes: data.notes.clone(), ..Study::default() };
+    for ((class, pattern), samples) in &data.samples {
+        found.fits.push(fitted(class, *pattern, samples, settings)?);
+    }
+    for (class, &outcome) in &data.probes {
+        found.probes.push(Probed { class: class.clone(), outcome });
+    }
+    for (class, trips) in &data.trips {
+        let fit = loggp::derive(trips).map_err(|e| e.to_string());
+        found.trips.push(Tripped { class: class.clone(), fit });
+    }
+    for ((class, order), times) in &data.queues {
+        let fit = queue::fit(times).map_err(|e| e.to_string());
+        found.queues.push(Queued { class: class.clone(), order: order.clone(), fit });
+    }
+    Ok(found)
 }
 
 fn fitted(class: &str, pattern: Pattern, samples: &[Sample], settings: &StudySettings) -> Result<Fitted, StudyError> {
