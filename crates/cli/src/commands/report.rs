@@ -6,7 +6,7 @@ use crate::published::with;
 use clap::ArgMatches;
 use record::hpcc_systems::System;
 use record::{RunRecord, hpccoutf};
-use report::{Outcome, View, format, write_all};
+use report::{RunResult, View, format, write_all};
 use std::path::{Path, PathBuf};
 
 /// Prints the records: as one document where the format can, else one after the other.
@@ -51,9 +51,9 @@ pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
 /// The exit code that tells the outcome of a run.
 pub fn outcome(view: &View<'_>) -> Exit {
     match view.outcome() {
-        Outcome::Pass => Exit::Good,
-        Outcome::Fail => Exit::WrongData,
-        Outcome::Incomplete => Exit::Incomplete,
+        RunResult::Pass => Exit::Good,
+        RunResult::Fail => Exit::WrongData,
+        RunResult::Incomplete => Exit::Incomplete,
     }
 }
 
@@ -61,7 +61,7 @@ pub fn outcome(view: &View<'_>) -> Exit {
 pub fn show(record: &RunRecord, name: &str) -> anyhow::Result<Exit> {
     let view = View::new(record);
     let format = format(name).map_err(Fail::usage)?;
-    output::print(&(format.write)(&view).map_err(Fail::usage)?)?;
+    output::print(&format.write(&view).map_err(Fail::usage)?)?;
     Ok(outcome(&view))
 }
 
