@@ -1,22 +1,23 @@
 //! Views of run records and the formats that write them.
 //!
-//! A [`View`] holds every number a report shows, derived once from a record; formats only write it. Nothing here measures,
-//! communicates or reads a clock, so any record can be reported again at any time.
+//! A [`View`] finds what belongs together in a record; [`subjects`] say what follows from it, as sections and as figures of merit,
+//! each number derived once; formats only write that. Nothing here measures, communicates or reads a clock, so any record can be
+//! reported again at any time.
 
 pub mod compare;
-pub mod contention;
+pub mod facts;
 pub mod formats;
 pub mod grid;
-mod hpcc;
 pub mod html;
-pub mod maxrate;
-pub mod merits;
-pub mod reference;
+pub mod known;
+pub mod merit;
 pub mod section;
+pub mod subjects;
 pub mod svg;
 pub mod table;
 pub mod view;
 
 pub use formats::{FORMATS, Format, format, write_all};
-pub use merits::{Merit, merits};
-pub use view::{Outcome, View};
+pub use merit::Merit;
+pub use subjects::{SUBJECTS, Subject, contention, maxrate, merits};
+pub use view::{RunResult, View};

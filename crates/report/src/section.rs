@@ -3,8 +3,35 @@
 use crate::grid::Grid;
 use crate::svg::Svg;
 use crate::table::Table;
-use crate::view::View;
 use std::fmt::Write;
+
+/// How much room a section needs. A format shows those that it has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// A terminal.
+    Terminal,
+    /// A document that is scrolled.
+    Document,
+    /// A page that folds what is long.
+    Page,
+    /// A page of one run: where several share a page, this is the first to go.
+    OwnPage,
+}
+
+/// A number in large letters, and what it means.
+#[derive(Clone, Debug)]
+pub struct Headline {
+    /// What it is about.
+    pub title: String,
+    /// The number.
+    pub number: String,
+    /// How bad that is, from 0 (harmless) to 3.
+    pub level: usize,
+    /// The same in two words.
+    pub grade: &'static str,
+    /// The same in sentences.
+    pub sentences: [String; 2],
+}
 
 /// One thing of a section.
 pub enum Block {
@@ -12,8 +39,12 @@ pub enum Block {
     Say(String),
     /// What a reader must know before believing a number.
     Warn(String),
-    /// A table in full view.
+    /// Numbers in large letters, for pages; a table in the same section has them too.
+    Headlines(Vec<Headline>),
+    /// A table of many numbers, of which a terminal shows some.
     Table(Grid),
+    /// A table of which every row counts.
+    List(Grid),
     /// Pictures, and the numbers behind them.
     Figure {
         /// What they show.
@@ -23,25 +54,31 @@ pub enum Block {
         /// The numbers; formats without pictures show the first table.
         numbers: Vec<Grid>,
     },
+    /// A picture that a slider moves through time, and the numbers behind it. Formats without pictures show nothing.
+    Film {
+        /// What it shows.
+        caption: String,
+        /// The picture at one time; its marks know all the others.
+        picture: Svg,
+        /// Each time in words.
+        times: Vec<String>,
+        /// The time that is shown first.
+        shown: usize,
+        /// What the levels of its marks mean, from 0.
+        levels: &'static [&'static str],
+        /// The numbers.
+        numbers: Vec<Grid>,
+    },
 }
 
 /// A titled part of a report.
 pub struct Section {
     /// Its title.
     pub title: String,
+    /// How much room it needs.
+    pub room: Room,
     /// What stands in it.
     pub blocks: Vec<Block>,
-}
-
-/// Makes the sections that a record of its kind has, none of other records.
-type Make = fn(&View<'_>) -> Vec<Section>;
-
-/// Every kind of section, in the order of reports.
-const SECTIONS: &[Make] = &[crate::maxrate::sections, crate::contention::sections];
-
-/// All sections of a record.
-pub fn sections(view: &View<'_>) -> Vec<Section> {
-    SECTIONS.iter().flat_map(|make| make(view)).collect()
 }
 
 /// Rows and columns that tables of text and Markdown show; a page and the CSV format have all.
@@ -73,9 +110,14 @@ fn thin(grid: &Grid) -> Grid {
 }
 
 impl Section {
-    /// An empty one.
+    /// An empty one that every format has room for.
     pub fn new(title: impl Into<String>) -> Section {
-        Section { title: title.into(), blocks: Vec::new() }
+        Section::with_room(Room::Terminal, title)
+    }
+
+    /// An empty one that needs this much room.
+    pub fn with_room(room: Room, title: impl Into<String>) -> Section {
+        Section { title: title.into(), room, blocks: Vec::new() }
     }
 
     /// Adds a sentence.
@@ -95,6 +137,13 @@ impl Section {
         }
     }
 
+    /// Adds a table of which every row counts, unless it is empty.
+    pub fn list(&mut self, grid: Grid) {
+        if !grid.rows.is_empty() {
+            self.blocks.push(Block::List(grid));
+        }
+    }
+
     /// Adds pictures.
     pub fn figure(&mut self, caption: impl Into<String>, pictures: Vec<Svg>, numbers: Vec<Grid>) {
         self.blocks.push(Block::Figure { caption: caption.into(), pictures, numbers });
@@ -107,8 +156,12 @@ impl Section {
             match block {
                 Block::Say(text) => out.push_str(&format!("  {text}\n")),
                 Block::Warn(text) => out.push_str(&format!("  ! {text}\n")),
-                Block::Table(grid) => write_text(&mut out, &thin(grid)),
-                Block::Figure { numbers, .. } => numbers.iter().take(1).for_each(|g| write_text(&mut out, &thin(g))),
+                Block::Table(grid) => self.write_text(&mut out, &thin(grid)),
+                Block::List(grid) => self.write_text(&mut out, grid),
+                Block::Figure { numbers, .. } => {
+                    numbers.iter().take(1).for_each(|g| self.write_text(&mut out, &thin(g)));
+                }
+                Block::Headlines(_) | Block::Film { .. } => {}
             }
         }
         out
@@ -121,26 +174,39 @@ impl Section {
             match block {
                 Block::Say(text) => out.push_str(&format!("{}\n\n", plain(text))),
                 Block::Warn(text) => out.push_str(&format!("> {}\n\n", plain(text))),
-                Block::Table(grid) => write_markdown(&mut out, &thin(grid), plain),
+                Block::Table(grid) => self.write_markdown(&mut out, &thin(grid), plain),
+                Block::List(grid) => self.write_markdown(&mut out, grid, plain),
                 Block::Figure { numbers, .. } => {
-                    numbers.iter().take(1).for_each(|g| write_markdown(&mut out, &thin(g), plain));
+                    numbers.iter().take(1).for_each(|g| self.write_markdown(&mut out, &thin(g), plain));
                 }
+                Block::Headlines(_) | Block::Film { .. } => {}
             }
         }
         out
     }
-}
 
-fn write_text(out: &mut String, grid: &Grid) {
-    let _ = writeln!(out, "\n  {}", grid.caption);
-    let mut table = Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
-    grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
-    table.write(out);
-    out.push('\n');
-}
+    /// A table that is all of a section has its title; saying it twice would only take room.
+    fn caption<'a>(&self, grid: &'a Grid) -> Option<&'a str> {
+        Some(grid.caption.as_str()).filter(|c| *c != self.title)
+    }
 
-fn write_markdown(out: &mut String, grid: &Grid, plain: fn(&str) -> String) {
-    let _ = writeln!(out, "{}\n\n{}", plain(&grid.caption), grid.markdown());
+    fn write_text(&self, out: &mut String, grid: &Grid) {
+        out.push('\n');
+        if let Some(caption) = self.caption(grid) {
+            let _ = writeln!(out, "  {caption}");
+        }
+        let mut table = Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
+        grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+        table.write(out);
+        out.push('\n');
+    }
+
+    fn write_markdown(&self, out: &mut String, grid: &Grid, plain: fn(&str) -> String) {
+        if let Some(caption) = self.caption(grid) {
+            let _ = writeln!(out, "{}\n", plain(caption));
+        }
+        let _ = writeln!(out, "{}", grid.markdown());
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Plain text tables: a header, a rule, aligned columns.
 
+use crate::known::Known;
+
 /// A table under construction.
 #[derive(Default)]
 pub struct Table {
@@ -59,11 +61,24 @@ pub fn digits(x: f64) -> String {
 }
 
 /// A value and how well it is known: `1.83 ±2%`.
-pub fn known(x: crate::view::Known, scale: f64) -> String {
+pub fn known(x: Known, scale: f64) -> String {
     match x.interval.map(|i| i.relative(x.value)) {
         Some(r) if r.is_finite() => format!("{} ±{}%", digits(x.value * scale), share(r)),
         _ => digits(x.value * scale),
     }
+}
+
+/// How many times worse something is: `2.05x ±7%`.
+pub fn factor(x: Known) -> String {
+    match x.interval {
+        Some(_) => known(x, 1.0).replacen(' ', "x ", 1),
+        None => digits(x.value) + "x",
+    }
+}
+
+/// Bytes moved in a time, in GB/s; nothing where no time passed.
+pub fn gigabytes_per_s(bytes: u64, seconds: f64) -> String {
+    if seconds > 0.0 { digits(bytes as f64 / seconds * 1e-9) } else { "-".into() }
 }
 
 fn share(r: f64) -> String {

@@ -1,14 +1,17 @@
-//! Every number that a report shows, derived once.
+//! A record, seen: which phases belong together, what a run means, and what to know before believing it.
 
-use crate::hpcc::timed_only;
-use record::{Interval, JobRecord, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Verdict};
+use crate::known::{Known, mean, quantile, ratio};
+use record::{About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Tells};
+use record::{Summary, Verdict};
 
 /// Events that reports list; the record has all.
 const EVENTS: usize = 12;
+/// A note names so many of the phases that it is about: runs of hundreds of points would fill a page with names.
+const MOST_NAMES: usize = 20;
 
 /// What a run means in one word, and the exit code that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunResult {
     /// Everything ran and all data were right.
     Pass,
     /// Wrong data were seen.
@@ -17,34 +20,25 @@ pub enum Outcome {
     Incomplete,
 }
 
-impl Outcome {
+impl RunResult {
     /// The word on the last line of every report.
     pub fn word(self) -> &'static str {
         match self {
-            Outcome::Pass => "PASS",
-            Outcome::Fail => "FAIL",
-            Outcome::Incomplete => "INCOMPLETE",
+            RunResult::Pass => "PASS",
+            RunResult::Fail => "FAIL",
+            RunResult::Incomplete => "INCOMPLETE",
         }
     }
-}
-
-/// A value with its 95 % interval, in base units.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
-    /// The value.
-    pub value: f64,
-    /// How well it is known, if that can be said.
-    pub interval: Option<Interval>,
 }
 
 /// A canary in isolation and, if there was load, under it.
 #[derive(Clone, Debug)]
 pub struct Canary<'a> {
-    /// Its name in the plan.
+    /// Which test it is.
     pub name: &'a str,
     /// Alone.
     pub isolated: &'a JobRecord,
-    /// Under congestors.
+    /// Under all congestors.
     pub loaded: Option<&'a JobRecord>,
     /// The congestors of the loaded phase.
     pub congestors: Vec<&'a JobRecord>,
@@ -63,33 +57,26 @@ pub struct Impact {
     pub tail_over_average: Known,
 }
 
+/// How long one incast needs to drain, by which loaded latencies of networks of any size can be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drain {
+    /// T = (nodes - 1) x ranks per node x message size / ejection rate, in seconds.
+    pub seconds: f64,
+    /// The rate at which the root's node took what was sent, in bytes per second.
+    pub ejection: f64,
+    /// Whether the user gave that rate; else the incast itself measured it.
+    pub given: bool,
+}
+
 /// A record, seen.
+#[derive(Clone)]
 pub struct View<'a> {
     /// What is seen.
     pub record: &'a RunRecord,
     /// Canaries in the order of the plan.
     pub canaries: Vec<Canary<'a>>,
-}
-
-/// The value of a quantile with its interval.
-pub fn quantile(job: &JobRecord, q: f64) -> Known {
-    let found = job.summary.quantile(q);
-    found.map_or(Known { value: f64::NAN, interval: None }, |x| Known { value: x.value, interval: x.interval })
-}
-
-/// The mean with its interval.
-pub fn mean(job: &JobRecord) -> Known {
-    Known { value: job.summary.mean, interval: job.summary.mean_interval }
-}
-
-/// The interval of a ratio of two independent values, by adding relative half-widths in quadrature.
-fn ratio(metric: Metric, isolated: Known, loaded: Known) -> Known {
-    let value = metric.impact(isolated.value, loaded.value);
-    let interval = isolated.interval.zip(loaded.interval).map(|(i, l)| {
-        let spread = i.relative(isolated.value).hypot(l.relative(loaded.value)).min(1.0);
-        Interval { low: value * (1.0 - spread), high: value * (1.0 + spread) }
-    });
-    Known { value, interval }
+    /// Runs on the same page, this one among them: they share the room for long lists and many pictures.
+    pub runs_on_page: usize,
 }
 
 impl<'a> Canary<'a> {
@@ -101,7 +88,8 @@ impl<'a> Canary<'a> {
     /// The impact of a load under which the canary measured `loaded`.
     pub fn impact_of(&self, loaded: &JobRecord) -> Option<Impact> {
         let (isolated, metric) = (self.isolated, self.isolated.metric);
-        if isolated.summary.samples == 0 || loaded.summary.samples == 0 {
+        let empty = |s: &Summary| s.samples == 0;
+        if empty(&isolated.summary) || empty(&loaded.summary) {
             return None;
         }
         Some(Impact {
@@ -112,42 +100,48 @@ impl<'a> Canary<'a> {
     }
 }
 
+fn measured(phase: &PhaseRecord) -> Option<&JobRecord> {
+    phase.jobs.iter().find(|j| j.role == Role::Measured)
+}
+
+/// Tests that ran alone, each with the phases in which it ran under load.
+fn canaries(record: &RunRecord) -> Vec<Canary<'_>> {
+    let mut all: Vec<Canary<'_>> = Vec::new();
+    for phase in &record.phases {
+        if let (About::Alone { test }, Some(isolated)) = (&phase.about, measured(phase)) {
+            all.push(Canary { name: test, isolated, loaded: None, congestors: Vec::new(), by: Vec::new() });
+        }
+    }
+    for phase in &record.phases {
+        let About::Loaded { test, by } = &phase.about else { continue };
+        let canary = all.iter_mut().find(|c| c.name == test);
+        let (Some(canary), Some(job)) = (canary, measured(phase)) else { continue };
+        match by {
+            Load::All if canary.loaded.is_none() => {
+                canary.loaded = Some(job);
+                canary.congestors = phase.jobs.iter().filter(|j| j.role == Role::Background).collect();
+            }
+            Load::Only(congestor) => canary.by.push((congestor, job)),
+            Load::All | Load::Candidate(_) => {}
+        }
+    }
+    all
+}
+
 impl<'a> View<'a> {
     /// Derives it.
     pub fn new(record: &'a RunRecord) -> View<'a> {
-        let measured_in = |phase: &'a record::PhaseRecord| phase.jobs.iter().find(|j| j.role == Role::Measured);
-        let measured = |name: &str| {
-            let phase = record.phase(name)?;
-            measured_in(phase).map(|job| (phase, job))
-        };
-        let canary = |phase: &'a record::PhaseRecord| {
-            let name = phase.name.strip_prefix("isolated/")?;
-            let isolated = measured_in(phase)?;
-            let alone = |p: &'a record::PhaseRecord| {
-                let congestor = p.name.strip_suffix(name)?.strip_suffix('/')?.strip_prefix("loaded-by-")?;
-                Some((congestor, measured_in(p)?))
-            };
-            let loaded = measured(&format!("loaded/{name}"));
-            let congestors = loaded.iter().flat_map(|(phase, _)| &phase.jobs).filter(|j| j.role == Role::Background);
-            Some(Canary {
-                name,
-                isolated,
-                loaded: loaded.map(|(_, job)| job),
-                congestors: congestors.collect(),
-                by: record.phases.iter().filter_map(alone).collect(),
-            })
-        };
-        View { record, canaries: record.phases.iter().filter_map(canary).collect() }
+        View { record, canaries: canaries(record), runs_on_page: 1 }
     }
 
     /// What the run means.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunResult {
         if self.record.has_wrong_data() {
-            return Outcome::Fail;
+            return RunResult::Fail;
         }
         match self.record.status {
-            Status::Complete => Outcome::Pass,
-            Status::Incomplete { .. } => Outcome::Incomplete,
+            Status::Complete => RunResult::Pass,
+            Status::Incomplete { .. } => RunResult::Incomplete,
         }
     }
 
@@ -185,6 +179,43 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Whether the table of impacts, or that of each congestor alone, has this phase.
+    pub fn in_impacts(&self, phase: &PhaseRecord) -> bool {
+        let has = |test: &str| self.canaries.iter().find(|c| c.name == test);
+        match &phase.about {
+            About::Alone { test } => has(test).is_some_and(|c| c.loaded.is_some() || !c.by.is_empty()),
+            About::Loaded { test, by: Load::All | Load::Only(_) } => has(test).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Jobs whose samples are a result, with their phases: not those that were skipped (a warning says so), nor pauses, nor those
+    /// whose samples are only how long they took.
+    pub fn sampled(&self) -> impl Iterator<Item = (&'a PhaseRecord, &'a JobRecord)> + use<'a> {
+        let all = self.record.phases.iter().flat_map(|p| p.jobs.iter().map(move |j| (p, j)));
+        all.filter(|(_, j)| j.role == Role::Measured && j.summary.samples > 0 && j.tells == Tells::Samples)
+    }
+}
+
+/// A phase is one of hundreds: a point of a sweep, a repetition of a graph. Models stand for them, and no two are compared by eye.
+pub fn is_one_of_many(phase: &PhaseRecord) -> bool {
+    matches!(phase.about, About::Point { .. } | About::Graph { .. })
+}
+
+/// What a job is called in a list: by its phase if it is the one that the phase measures.
+pub fn label(phase: &PhaseRecord, job: &str) -> String {
+    let mut measured = phase.jobs.iter().filter(|j| j.role == Role::Measured);
+    match (measured.next(), measured.next()) {
+        (Some(only), None) if only.name == job => phase.name.clone(),
+        _ => format!("{job} in {}", phase.name),
+    }
+}
+
+fn counted(n: u32, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+impl View<'_> {
     /// Everything a reader must know before believing a number.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = self.record.warnings.clone();
@@ -200,10 +231,7 @@ impl<'a> View<'a> {
         all.extend(self.notes());
         for phase in &self.record.phases {
             for job in &phase.jobs {
-                let at = match phase.name.strip_suffix(&job.name) {
-                    Some(_) => phase.name.clone(),
-                    None => format!("{} in {}", job.name, phase.name),
-                };
+                let at = label(phase, &job.name);
                 all.extend(job.skipped.iter().map(|why| format!("{at} was skipped: {why}")));
                 if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
                     all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
@@ -211,59 +239,6 @@ impl<'a> View<'a> {
             }
         }
         all
-    }
-}
-
-fn counted(n: u32, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
-}
-
-impl<'a> View<'a> {
-    /// Jobs that a table of measurements lists, with their phases: not those that were skipped (a warning says so), nor pauses, nor
-    /// those whose samples are only how long they took.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (&'a PhaseRecord, &'a JobRecord)> + use<'a> {
-        let told =
-            |j: &JobRecord| j.role == Role::Measured && j.summary.samples > 0 && j.kernel != "pause" && !timed_only(j);
-        let all = self.record.phases.iter().flat_map(|p| p.jobs.iter().map(move |j| (p, j)));
-        all.filter(move |(_, j)| told(j))
-    }
-}
-
-/// How long one incast needs to drain, by which loaded latencies of networks of any size can be compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drain {
-    /// T = (nodes - 1) x ranks per node x message size / ejection rate, in seconds.
-    pub seconds: f64,
-    /// The rate at which the root's node took what was sent, in bytes per second.
-    pub ejection: f64,
-    /// Whether the user gave that rate; else the incast itself measured it.
-    pub given: bool,
-}
-
-impl View<'_> {
-    /// The drain time of the incast that ran while a canary was measured: the fastest one, if there were several.
-    ///
-    /// Each of the (nodes - 1) x ranks senders keeps one message under way to one node, so this is how long a message may
-    /// wait behind all the others. Without congestion control a canary's loaded 99 % latency is 0.4 to 7 times this.
-    pub fn drain(&self, canary: &Canary<'_>) -> Option<Drain> {
-        let incasts = canary.congestors.iter().filter(|j| matches!(j.kernel.as_str(), "p2p-incast" | "put-incast"));
-        let drains = incasts.filter_map(|job| {
-            let nodes = self.nodes_of(&job.name)?;
-            let slots = f64::from(job.ranks) / f64::from(nodes);
-            let size = spec::parse_bytes(job.params.get("size")?).ok()? as f64;
-            let given = self.record.plan.ejection;
-            let ejection = given.unwrap_or(job.bytes as f64 / job.elapsed_s);
-            let seconds = f64::from(nodes - 1) * slots * size / ejection;
-            (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection, given: given.is_some() })
-        });
-        drains.max_by(|a, b| a.ejection.total_cmp(&b.ejection))
-    }
-
-    /// A canary's drain time, and its loaded 99 % latency in units of it; nothing for rates.
-    pub fn drain_ratio(&self, canary: &Canary<'_>) -> Option<(Drain, f64)> {
-        let loaded = canary.loaded.filter(|job| job.metric == Metric::Latency && job.summary.samples > 0)?;
-        let drain = self.drain(canary)?;
-        Some((drain, quantile(loaded, 0.99).value / drain.seconds))
     }
 
     /// The jobs' own notes; what many say is said once.
@@ -283,35 +258,37 @@ impl View<'_> {
         };
         notes.into_iter().map(|(text, phases)| format!("{text} ({})", named(&phases))).collect()
     }
-}
 
-/// A note names so many of the phases that it is about: runs of hundreds of points would fill a page with names.
-const MOST_NAMES: usize = 20;
+    /// The drain time of the incast that ran while a canary was measured: the fastest one, if there were several.
+    ///
+    /// Each of the (nodes - 1) x ranks senders keeps one message under way to one node, so this is how long a message may
+    /// wait behind all the others. Without congestion control a canary's loaded 99 % latency is 0.4 to 7 times this.
+    pub fn drain(&self, canary: &Canary<'_>) -> Option<Drain> {
+        let incasts = canary.congestors.iter().filter(|j| j.incast);
+        let drains = incasts.filter_map(|job| self.drain_of(job));
+        drains.max_by(|a, b| a.ejection.total_cmp(&b.ejection))
+    }
+
+    fn drain_of(&self, incast: &JobRecord) -> Option<Drain> {
+        let nodes = self.nodes_of(&incast.name)?;
+        let slots = f64::from(incast.ranks) / f64::from(nodes);
+        let size = spec::parse_bytes(incast.params.get("size")?).ok()? as f64;
+        let given = self.record.plan.ejection;
+        let ejection = given.unwrap_or(incast.bytes as f64 / incast.elapsed_s);
+        let seconds = f64::from(nodes - 1) * slots * size / ejection;
+        (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection, given: given.is_some() })
+    }
+
+    /// A canary's drain time, and its loaded 99 % latency in units of it; nothing for rates.
+    pub fn drain_ratio(&self, canary: &Canary<'_>) -> Option<(Drain, f64)> {
+        let loaded = canary.loaded.filter(|job| job.metric == Metric::Latency && job.summary.samples > 0)?;
+        let drain = self.drain(canary)?;
+        Some((drain, quantile(loaded, 0.99).value / drain.seconds))
+    }
+}
 
 /// GPCNeT's title of a canary or congestor row, with its size.
 pub fn gpcnet_title(job: &JobRecord) -> String {
     let size = job.params.get("size").and_then(|s| spec::parse_bytes(s).ok()).unwrap_or(0);
-    format!("{} ({size} B)", gpcnet_name(job))
-}
-
-/// GPCNeT's name of a canary or congestor.
-pub fn gpcnet_name(job: &JobRecord) -> &str {
-    let natural = job.params.get("order").is_some_and(|o| o == "natural");
-    match (job.kernel.as_str(), job.role) {
-        ("p2p-lat", _) => "RR Two-sided Lat",
-        ("get-lat", _) => "RR Get Lat",
-        ("p2p-bw", _) if natural => "Nat Two-sided BW",
-        ("p2p-bw", _) => "RR Two-sided BW",
-        ("put-bw", _) => "RR Put BW",
-        ("p2p-bw-sync", _) => "RR Two-sided BW+Sync",
-        ("allreduce", Role::Measured) => "Multiple Allreduce",
-        ("allreduce", Role::Background) => "Allreduce",
-        ("alltoall", _) => "Multiple Alltoall",
-        ("a2a", _) => "Alltoall",
-        ("p2p-incast", _) => "Two-sided Incast",
-        ("put-incast", _) => "Put Incast",
-        ("get-bcast", _) => "Get Bcast",
-        ("p2p-bcast", _) => "Two-sided Bcast",
-        (other, _) => other,
-    }
+    format!("{} ({size} B)", job.title)
 }

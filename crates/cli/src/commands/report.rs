@@ -8,7 +8,7 @@ use crate::published::with;
 use clap::{ArgAction, ArgMatches, Command};
 use record::hpcc_systems::System;
 use record::{About, RunRecord, hpccoutf};
-use report::{Outcome, View, format, write_all};
+use report::{RunResult, View, format, write_all};
 use std::path::{Path, PathBuf};
 
 /// Its line in the table of commands.
@@ -74,9 +74,9 @@ pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
 /// The exit code that tells the outcome of a run.
 pub fn outcome(view: &View<'_>) -> Exit {
     match view.outcome() {
-        Outcome::Pass => Exit::Good,
-        Outcome::Fail => Exit::WrongData,
-        Outcome::Incomplete => Exit::Incomplete,
+        RunResult::Pass => Exit::Good,
+        RunResult::Fail => Exit::WrongData,
+        RunResult::Incomplete => Exit::Incomplete,
     }
 }
 
@@ -88,7 +88,7 @@ pub fn exit_of(record: &RunRecord) -> Exit {
 /// One record in a format.
 pub fn text_of(record: &RunRecord, name: &str) -> anyhow::Result<String> {
     let format = format(name).map_err(Fail::usage)?;
-    (format.write)(&View::new(record)).map_err(Fail::usage)
+    format.write(&View::new(record)).map_err(Fail::usage)
 }
 
 /// Writes the page beside the record. The record is the result: a page that cannot be written is a warning, and it can be made

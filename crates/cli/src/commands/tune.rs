@@ -7,6 +7,7 @@ use crate::exit::{Exit, Fail};
 use crate::machine::Target;
 use bench::Site;
 use bench::experiments::tune::{self, Candidate, Tried, Tune};
+use bench::suites::gpcnet::GPCNET;
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use record::{About, PhaseRecord, RunRecord};
 use report::table::{Table, digits};
@@ -19,6 +20,11 @@ pub const TUNE: CommandEntry = CommandEntry {
     run,
     welcome: Some(("tailback tune --like RUN.json", "congestors that load the network as that run did")),
 };
+
+/// What is measured meanwhile unless the user says otherwise: the first canary of the suite.
+fn first_canary() -> &'static str {
+    GPCNET.card.param("canaries").default.split(',').next().unwrap_or_default()
+}
 
 /// How runs are made is chosen as for `run`, what a candidate is by the options here.
 fn command() -> Command {
@@ -40,10 +46,10 @@ fn command() -> Command {
         ))
         .arg(number("candidates", "Candidates to try at most").default_value("24"))
         .arg(value("time", "TIME", "Time of each candidate on the machine's clock [default: 10s; simulated: 2ms]"))
-        .arg(kernels(value("canary", "KERNEL", "What is measured meanwhile").default_value("p2p-lat")))
+        .arg(kernels(value("canary", "KERNEL", "What is measured meanwhile").default_value(first_canary())))
         .arg(kernels(
             value("congestors", "KERNELS", "What may load the network, separated by commas")
-                .default_value("a2a,p2p-incast,put-incast,get-bcast"),
+                .default_value(GPCNET.card.param("congestors").default),
         ))
         .args(options)
 }

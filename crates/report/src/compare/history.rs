@@ -4,7 +4,8 @@
 //! knows and a single run does not: the last value is held against the median of those before it, in units of their median
 //! absolute deviation (times 1.4826, a standard deviation if they are normal), which a few odd runs cannot upset.
 
-use crate::merits::{Merit, merits};
+use crate::merit::Merit;
+use crate::subjects::merits;
 use crate::table::digits;
 use crate::view::View;
 use record::{Direction, RunRecord};

@@ -1,6 +1,6 @@
 //! Thresholds for acceptance tests: `gpcnet.p2p-lat.impact99 < 2`.
 
-use crate::merits::Merit;
+use crate::merit::Merit;
 use spec::near::unknown;
 
 /// A figure of merit and what it must be.
@@ -48,7 +48,7 @@ impl Operator {
 
 /// What became of a requirement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RequirementCheck {
     /// Whether it is met.
     pub met: bool,
     /// The value, the limit, and how sure that is.
@@ -70,7 +70,7 @@ impl Requirement {
     }
 
     /// Holds it against the figures of merit of a run. A name that the run does not have is an error, not a pass.
-    pub fn check(&self, merits: &[Merit]) -> Result<Outcome, String> {
+    pub fn check(&self, merits: &[Merit]) -> Result<RequirementCheck, String> {
         let found = merits.iter().find(|m| m.name == self.name);
         let merit =
             found.ok_or_else(|| unknown("figure of merit", &self.name, merits.iter().map(|m| m.name.as_str())))?;
@@ -85,14 +85,14 @@ impl Requirement {
         let (word, sign) = (if met { "met" } else { "MISSED" }, self.operator.sign());
         let text =
             format!("{word}: {} {sign} {}: it is {:.4} {}{sure}", self.name, self.limit, merit.known.value, merit.unit);
-        Ok(Outcome { met, text })
+        Ok(RequirementCheck { met, text })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Known;
+    use crate::known::Known;
     use record::{Direction, Interval};
 
     fn merit(value: f64, low: f64, high: f64) -> Vec<Merit> {

@@ -16,7 +16,7 @@
 //! None of this knows how one *run* differs from the next (other jobs on the machine, another placement): for that, make
 //! several runs and look at `tailback history`.
 
-use crate::view::Known;
+use crate::known::Known;
 use record::batches::{Batch, FEWEST};
 use record::{Batches, Direction, Histogram, Interval, Metric};
 use spec::Rng;

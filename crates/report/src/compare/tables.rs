@@ -1,9 +1,10 @@
 //! Comparisons as tables.
 
-use super::{Comparison, Judgement};
+use super::comparison::{Comparison, Judgement};
 use crate::grid::Grid;
+use crate::known::{Known, mean, quantile};
 use crate::table::{digits, known};
-use crate::view::{Known, View, gpcnet_title, mean, quantile};
+use crate::view::{View, gpcnet_title};
 use record::reference::System;
 
 /// The tests of a comparison, a line each.

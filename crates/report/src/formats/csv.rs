@@ -1,18 +1,15 @@
 //! Every number of a record, one a line: the tidy long form that spreadsheets and data frames read without help.
 
-use crate::merits::merits;
-use crate::view::{View, mean, quantile};
+use crate::known::{mean, quantile};
+use crate::subjects::merits;
+use crate::view::View;
 use record::summary::QUANTILES;
 use record::{Interval, MachineRecord, PhaseRecord};
 use std::fmt::Write;
 
 const HEADER: &str = "run,suite,machine,nodes,ranks,seed,phase,job,kernel,role,statistic,value,low,high,unit\n";
 
-pub(super) fn write(view: &View<'_>) -> Result<String, String> {
-    write_all(std::slice::from_ref(view))
-}
-
-pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
+pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     let mut out = HEADER.to_string();
     for (i, view) in views.iter().enumerate() {
         let mut lines = Lines { prefix: prefix(i + 1, view), out: &mut out };

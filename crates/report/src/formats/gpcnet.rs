@@ -1,8 +1,9 @@
 //! The tables of GPCNeT 1.3 as its programs print them, for scripts that read those. Impacts come from unrounded values,
 //! where the original rounds both sides to one decimal first.
 
-use crate::view::{Canary, View, gpcnet_name, gpcnet_title, quantile};
-use record::{Direction, JobRecord, Role};
+use crate::known::quantile;
+use crate::view::{Canary, View, gpcnet_title};
+use record::{About, Direction, JobRecord, Role};
 use std::fmt::Write;
 
 /// Width of the inner part of a plain table and of a verbose one.
@@ -13,41 +14,34 @@ const COLUMN: usize = 14;
 
 /// As the original built without `-DVERBOSE` prints.
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
-    tables(view, false)
+    Ok(tables(view, false))
 }
 
 /// As the original built with `-DVERBOSE` prints.
 pub(super) fn write_verbose(view: &View<'_>) -> Result<String, String> {
-    tables(view, true)
+    Ok(tables(view, true))
 }
 
-fn tables(view: &View<'_>, verbose: bool) -> Result<String, String> {
-    let load = match view.record.plan.suite.as_str() {
-        "gpcnet" => true,
-        "network" => false,
-        other => {
-            return Err(format!("--format gpcnet shows runs of gpcnet and network, not of {other}; use --format text"));
-        }
-    };
+fn tables(view: &View<'_>, verbose: bool) -> String {
+    let load = view.record.plan.phases.iter().any(|p| matches!(p.about, About::Loaded { .. }));
+    let load = load || view.canaries.iter().any(|c| c.loaded.is_some());
     let mut out = String::new();
     banner(&mut out, view, load);
     let isolated: Vec<&JobRecord> = view.canaries.iter().map(|c| c.isolated).collect();
     table(&mut out, "Isolated Network Tests", &isolated, verbose);
-    let baselines: Vec<&JobRecord> =
-        view.record.phases.iter().filter(|p| p.name.starts_with("congestor/")).flat_map(|p| &p.jobs).collect();
+    let baseline = view.record.phases.iter().filter(|p| matches!(p.about, About::Baseline { .. }));
+    let baselines: Vec<&JobRecord> = baseline.flat_map(|p| &p.jobs).collect();
     if verbose && !baselines.is_empty() {
         table(&mut out, "Isolated Congestion Tests", &baselines, verbose);
     }
     let loaded: Vec<&JobRecord> = view.canaries.iter().filter_map(|c| c.loaded).collect();
     if loaded.is_empty() {
-        return Ok(out);
+        return out;
     }
     if verbose {
         for canary in view.canaries.iter().filter(|c| c.loaded.is_some()) {
-            let name = format!(
-                "Network Tests running with Congestion Tests ({:>20} Network Test)",
-                gpcnet_name(canary.isolated)
-            );
+            let name =
+                format!("Network Tests running with Congestion Tests ({:>20} Network Test)", canary.isolated.title);
             let rows: Vec<&JobRecord> = canary.loaded.into_iter().chain(canary.congestors.iter().copied()).collect();
             table(&mut out, &name, &rows, verbose);
         }
@@ -55,7 +49,7 @@ fn tables(view: &View<'_>, verbose: bool) -> Result<String, String> {
         table(&mut out, "Network Tests running with Congestion Tests", &loaded, verbose);
     }
     impacts(&mut out, &view.canaries);
-    Ok(out)
+    out
 }
 
 fn banner(out: &mut String, view: &View<'_>, load: bool) {

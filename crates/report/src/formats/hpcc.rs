@@ -4,15 +4,12 @@
 //! switches) have the values of the machine this ran on and of the algorithms that stand in for the switches.
 
 use crate::view::View;
-use record::{JobRecord, MachineRecord, PhaseRecord};
+use record::TestMode::{self, Mpi, Single, Star};
+use record::{About, JobRecord, MachineRecord, PhaseRecord};
 use spec::Params;
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
-    if view.record.plan.suite != "hpcc" {
-        let suite = &view.record.plan.suite;
-        return Err(format!("--format hpcc shows runs of hpcc, not of {suite}; use --format text"));
-    }
     let mut out = Summary { text: String::new() };
     out.text.push_str("Begin of Summary section.\n");
     let tests = Tests { view };
@@ -34,21 +31,20 @@ struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    /// Jobs of a phase, or of all its numbered cases.
-    fn jobs(&self, name: &str) -> impl Iterator<Item = &'a JobRecord> {
-        let phases = &self.view.record.phases;
-        let name = name.to_string();
-        let fits = move |p: &&PhaseRecord| {
-            p.name == name || p.name.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'))
+    /// Jobs of a test, in all its variants.
+    fn jobs(&self, mode: TestMode, test: &str) -> impl Iterator<Item = &'a JobRecord> {
+        let is_it = move |p: &&PhaseRecord| match &p.about {
+            About::Test { mode: Some(m), test: t, .. } => *m == mode && t == test,
+            _ => false,
         };
-        phases.iter().filter(fits).flat_map(|p| &p.jobs).filter(|j| j.skipped.is_none())
+        self.view.record.phases.iter().filter(is_it).flat_map(|p| &p.jobs).filter(|j| j.skipped.is_none())
     }
-    fn job(&self, name: &str) -> Option<&'a JobRecord> {
-        self.jobs(name).next()
+    fn job(&self, mode: TestMode, test: &str) -> Option<&'a JobRecord> {
+        self.jobs(mode, test).next()
     }
-    /// The case with the largest value of a result.
-    fn best(&self, name: &str, result: &str) -> Option<&'a JobRecord> {
-        self.jobs(name).max_by(|a, b| number(Some(a), result).total_cmp(&number(Some(b), result)))
+    /// The variant with the largest value of a result.
+    fn best(&self, test: &str, result: &str) -> Option<&'a JobRecord> {
+        self.jobs(Mpi, test).max_by(|a, b| number(Some(a), result).total_cmp(&number(Some(b), result)))
     }
 }
 
@@ -140,7 +136,7 @@ fn param(params: Option<&Params>, name: &str) -> f64 {
 }
 
 fn hpl(out: &mut Summary, tests: &Tests<'_>) {
-    let job = tests.best("mpi/hpl", "flops_per_s");
+    let job = tests.best("hpl", "flops_per_s");
     let params = job.map(|j| &j.params);
     out.real("HPL_Tflops", scaled(job, "flops_per_s", 1e-12));
     out.real("HPL_time", number(job, "time_s"));
@@ -205,15 +201,15 @@ fn machine_constants(out: &mut Summary) {
 }
 
 fn local_and_ptrans(out: &mut Summary, tests: &Tests<'_>) {
-    let ranks: Vec<f64> = tests.jobs("mpi/hpl").map(|j| number(Some(j), "p") * number(Some(j), "q")).collect();
+    let ranks: Vec<f64> = tests.jobs(Mpi, "hpl").map(|j| number(Some(j), "p") * number(Some(j), "q")).collect();
     let worst = |pick: fn(f64, f64) -> f64| ranks.iter().copied().reduce(pick).unwrap_or(-1.0);
     out.whole("HPLMaxProcs", worst(f64::max));
     out.whole("HPLMinProcs", worst(f64::min));
-    let (star, single) = (tests.job("star/dgemm"), tests.job("single/dgemm"));
+    let (star, single) = (tests.job(Star, "dgemm"), tests.job(Single, "dgemm"));
     out.whole("DGEMM_N", number(star.or(single), "n"));
     out.real("StarDGEMM_Gflops", rate(star));
     out.real("SingleDGEMM_Gflops", rate(single));
-    let job = tests.best("mpi/ptrans", "bytes_per_s");
+    let job = tests.best("ptrans", "bytes_per_s");
     out.real("PTRANS_GBs", scaled(job, "bytes_per_s", 1e-9));
     out.real("PTRANS_time", number(job, "time_s"));
     out.real("PTRANS_residual", number(job, "residual"));
@@ -225,7 +221,7 @@ fn local_and_ptrans(out: &mut Summary, tests: &Tests<'_>) {
 fn random_access(out: &mut Summary, tests: &Tests<'_>) {
     let kinds = [("_LCG", "random-access-lcg"), ("", "random-access")];
     for (suffix, test) in kinds {
-        let job = tests.job(&format!("mpi/{test}"));
+        let job = tests.job(Mpi, test);
         let mut key = |name: &str, value: f64, whole: bool| {
             let key = format!("MPIRandomAccess{suffix}_{name}");
             if whole { out.whole(&key, value) } else { out.real(&key, value) }
@@ -241,7 +237,7 @@ fn random_access(out: &mut Summary, tests: &Tests<'_>) {
         key("Algorithm", number(job, "algorithm"), true);
     }
     for (suffix, test) in kinds {
-        let (star, single) = (tests.job(&format!("star/{test}")), tests.job(&format!("single/{test}")));
+        let (star, single) = (tests.job(Star, test), tests.job(Single, test));
         out.whole(&format!("RandomAccess{suffix}_N"), number(star.or(single), "n"));
         out.real(&format!("StarRandomAccess{suffix}_GUPs"), rate(star));
         out.real(&format!("SingleRandomAccess{suffix}_GUPs"), rate(single));
@@ -249,7 +245,7 @@ fn random_access(out: &mut Summary, tests: &Tests<'_>) {
 }
 
 fn memory_and_fft(out: &mut Summary, tests: &Tests<'_>) {
-    let (star, single) = (tests.job("star/stream"), tests.job("single/stream"));
+    let (star, single) = (tests.job(Star, "stream"), tests.job(Single, "stream"));
     out.whole("STREAM_VectorSize", number(star.or(single), "n"));
     out.whole("STREAM_Threads", threads(star.or(single)));
     for (mode, job) in [("Star", star), ("Single", single)] {
@@ -257,11 +253,11 @@ fn memory_and_fft(out: &mut Summary, tests: &Tests<'_>) {
             out.real(&format!("{mode}STREAM_{name}"), scaled(job, &format!("{result}_bytes_per_s"), 1e-9));
         }
     }
-    let (star, single) = (tests.job("star/fft"), tests.job("single/fft"));
+    let (star, single) = (tests.job(Star, "fft"), tests.job(Single, "fft"));
     out.whole("FFT_N", number(star.or(single), "n"));
     out.real("StarFFT_Gflops", rate(star));
     out.real("SingleFFT_Gflops", rate(single));
-    let job = tests.job("mpi/fft");
+    let job = tests.job(Mpi, "fft");
     out.whole("MPIFFT_N", number(job, "n"));
     out.real("MPIFFT_Gflops", scaled(job, "flops_per_s", 1e-9));
     out.real("MPIFFT_maxErr", number(job, "max_error"));
@@ -273,9 +269,9 @@ fn threads(job: Option<&JobRecord>) -> f64 {
 }
 
 fn network(out: &mut Summary, tests: &Tests<'_>) {
-    let latency = tests.job("mpi/ping-pong-latency");
-    let bandwidth = tests.job("mpi/ping-pong-bandwidth");
-    let (near, far) = (tests.job("mpi/ring-latency"), tests.job("mpi/ring-bandwidth"));
+    let latency = tests.job(Mpi, "ping-pong-latency");
+    let bandwidth = tests.job(Mpi, "ping-pong-bandwidth");
+    let (near, far) = (tests.job(Mpi, "ring-latency"), tests.job(Mpi, "ring-bandwidth"));
     let mut line = |key: &str, job, name: &str, scale| out.real(key, scaled(job, name, scale));
     line("MaxPingPongLatency_usec", latency, "latency_max_s", 1e6);
     line("RandomlyOrderedRingLatency_usec", near, "random_latency_s", 1e6);
@@ -293,8 +289,8 @@ fn tail(out: &mut Summary, tests: &Tests<'_>) {
     for (key, value) in [("FFTEnblk", 16), ("FFTEnp", 8), ("FFTEl2size", 1_048_576), ("M_OPENMP", -1)] {
         out.word(key, &value.to_string());
     }
-    let most =
-        ["star/dgemm", "star/stream", "mpi/hpl"].map(|name| threads(tests.job(name))).into_iter().fold(0.0, f64::max);
+    let threaded = [(Star, "dgemm"), (Star, "stream"), (Mpi, "hpl")];
+    let most = threaded.map(|(mode, test)| threads(tests.job(mode, test))).into_iter().fold(0.0, f64::max);
     let processors = match &tests.view.record.machine {
         MachineRecord::Mpi { host, .. } | MachineRecord::Local { host } => f64::from(host.cpus),
         MachineRecord::Simulated { .. } => 0.0,
@@ -309,7 +305,7 @@ fn tail(out: &mut Summary, tests: &Tests<'_>) {
     for stage in 0..7 {
         out.word(&format!("MPIFFT_time{stage}"), "-1");
     }
-    let hypercube = number(tests.job("mpi/random-access"), "algorithm") == 1.0;
+    let hypercube = number(tests.job(Mpi, "random-access"), "algorithm") == 1.0;
     for (key, value) in [
         ("HPCC_FFT_235", 0),
         ("HPCC_FFTW_ESTIMATE", 0),

@@ -1,17 +1,22 @@
 //! The table of formats. To add one: a file here and a line in [`FORMATS`].
 
-mod counters;
 mod csv;
 mod gpcnet;
 mod hpcc;
-mod html;
 mod json;
 mod markdown;
 mod openmetrics;
 mod text;
 
+use crate::html;
+use crate::subjects::SUBJECTS;
 use crate::view::View;
 use spec::near::unknown;
+
+/// Writes one view.
+pub type Write = fn(&View<'_>) -> Result<String, String>;
+/// Writes several views as one document.
+pub type Together = fn(&[View<'_>]) -> Result<String, String>;
 
 /// One way to write a view.
 pub struct Format {
@@ -19,8 +24,12 @@ pub struct Format {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// Writes it.
-    pub write: fn(&View<'_>) -> Result<String, String>,
+    /// The subjects that it has a place for, where it does not take all: another program's layout. A run with none of them is refused.
+    pub only: Option<&'static [&'static str]>,
+    /// Writes one record that it has a place for.
+    pub one: Write,
+    /// Writes several records as one document, where they are not just one after the other: a page, a table with one header.
+    pub together: Option<Together>,
 }
 
 /// Every format, in the order of the help.
@@ -28,34 +37,80 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "text",
         about: "tables for people, with FOM lines and a RESULT line for scripts",
-        write: text::write,
+        only: None,
+        one: text::write,
+        together: None,
     },
-    Format { name: "json", about: "the record itself", write: json::write },
-    Format { name: "html", about: "one self-contained page with pictures", write: html::write },
-    Format { name: "markdown", about: "tables for issues and wikis", write: markdown::write },
-    Format { name: "csv", about: "every number, one a line", write: csv::write },
-    Format { name: "openmetrics", about: "gauges for the monitoring of a site", write: openmetrics::write },
-    Format { name: "gpcnet", about: "the tables of GPCNeT 1.3, to the letter", write: gpcnet::write },
+    Format { name: "json", about: "the record itself", only: None, one: json::write, together: None },
+    Format {
+        name: "html",
+        about: "one self-contained page with pictures",
+        only: None,
+        one: |view| Ok(html::page(std::slice::from_ref(view))),
+        together: Some(|views| Ok(html::page(views))),
+    },
+    Format { name: "markdown", about: "tables for issues and wikis", only: None, one: markdown::write, together: None },
+    Format {
+        name: "csv",
+        about: "every number, one a line",
+        only: None,
+        one: |view| csv::write(std::slice::from_ref(view)),
+        together: Some(csv::write),
+    },
+    Format {
+        name: "openmetrics",
+        about: "gauges for the monitoring of a site",
+        only: None,
+        one: |view| openmetrics::write(std::slice::from_ref(view)),
+        together: Some(openmetrics::write),
+    },
+    Format {
+        name: "gpcnet",
+        about: "the tables of GPCNeT 1.3, to the letter",
+        only: Some(&["impact"]),
+        one: gpcnet::write,
+        together: None,
+    },
     Format {
         name: "gpcnet-verbose",
         about: "the same as built with -DVERBOSE: seven columns and congestor rows",
-        write: gpcnet::write_verbose,
+        only: Some(&["impact"]),
+        one: gpcnet::write_verbose,
+        together: None,
     },
-    Format { name: "hpcc", about: "the summary section of HPC Challenge's hpccoutf.txt", write: hpcc::write },
+    Format {
+        name: "hpcc",
+        about: "the summary section of HPC Challenge's hpccoutf.txt",
+        only: Some(&["hpcc"]),
+        one: hpcc::write,
+        together: None,
+    },
 ];
 
-/// Writes several views as one document.
-pub type Together = fn(&[View<'_>]) -> Result<String, String>;
+impl Format {
+    /// Why it has no place for a record, if it has none.
+    pub fn refuses(&self, view: &View<'_>) -> Option<String> {
+        let only = self.only?;
+        let places: Vec<_> = SUBJECTS.iter().filter(|s| only.contains(&s.name)).collect();
+        if places.iter().any(|s| !(s.sections)(view).is_empty()) {
+            return None;
+        }
+        let shows: Vec<&str> = places.iter().map(|s| s.about).collect();
+        let (name, shows, suite) = (self.name, shows.join(" and "), &view.record.plan.suite);
+        Some(format!("--format {name} shows {shows}, and this run of {suite} has none; use --format text"))
+    }
 
-/// Formats in which several records are one document, not one after the other: a page, a table with one header.
-pub const TOGETHER: &[(&str, Together)] =
-    &[("html", html::write_all), ("csv", csv::write_all), ("openmetrics", openmetrics::write_all)];
+    /// One record, unless it is refused.
+    pub fn write(&self, view: &View<'_>) -> Result<String, String> {
+        self.refuses(view).map_or_else(|| (self.one)(view), Err)
+    }
+}
 
 /// All views in one format: as one document where the format can, else one after the other.
 pub fn write_all(format: &Format, views: &[View<'_>]) -> Result<String, String> {
-    match TOGETHER.iter().find(|(name, _)| *name == format.name) {
-        Some((_, together)) => together(views),
-        None => views.iter().map(|view| (format.write)(view)).collect(),
+    match format.together {
+        Some(together) => together(views),
+        None => views.iter().map(|view| format.write(view)).collect(),
     }
 }
 

@@ -3,16 +3,14 @@
 //! Values are gauges in base units. Each family is written once with all its samples together, as the format demands, and
 //! the text ends with `# EOF`.
 
-use crate::view::{Known, Outcome, View, mean, quantile};
+use crate::known::{Known, mean, quantile};
+use crate::subjects::merits;
+use crate::view::{RunResult, View};
 use record::summary::QUANTILES;
 use record::{JobRecord, MachineRecord, Metric, Role};
 use std::fmt::Write;
 
-pub(super) fn write(view: &View<'_>) -> Result<String, String> {
-    write_all(std::slice::from_ref(view))
-}
-
-pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
+pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     let mut out = String::new();
     out.push_str("# TYPE tailback_run info\n# HELP tailback_run What ran.\n");
     for (i, view) in views.iter().enumerate() {
@@ -21,10 +19,11 @@ pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
     let mut passed = Family::new("tailback_run_passed", "", "1 if everything ran and all data were right.");
     let mut impact = Family::new("tailback_impact_ratio", "ratio", "How many times worse a canary is under load.");
     let mut families: Vec<Family> = METRICS.map(|(_, name, unit, help)| Family::new(name, unit, help)).into();
+    let mut figures = Family::new("tailback_merit", "", "Figures of merit by name, each in its own unit.");
     let mut bytes = Family::new("tailback_sent_bytes", "bytes", "Bytes sent in timed steps, over all ranks of a job.");
     for (i, view) in views.iter().enumerate() {
         let run = (i + 1).to_string();
-        let ok = f64::from(u8::from(view.outcome() == Outcome::Pass));
+        let ok = f64::from(u8::from(view.outcome() == RunResult::Pass));
         passed.sample(&[("run", &run)], ok);
         for phase in &view.record.phases {
             for job in &phase.jobs {
@@ -33,6 +32,9 @@ pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
                 bytes.sample(&[("run", &run), ("phase", &phase.name), ("job", &job.name)], job.bytes as f64);
             }
         }
+        for merit in merits(view) {
+            figures.known(&[("run", &run), ("name", &merit.name), ("unit", merit.unit)], merit.known);
+        }
         for canary in &view.canaries {
             let Some(x) = canary.impact() else { continue };
             for (stat, x) in [("avg", x.average), ("p99", x.tail), ("p99_over_avg", x.tail_over_average)] {
@@ -40,7 +42,7 @@ pub(super) fn write_all(views: &[View<'_>]) -> Result<String, String> {
             }
         }
     }
-    let all = std::iter::once(passed).chain(families).chain([impact, bytes]);
+    let all = std::iter::once(passed).chain(families).chain([impact, bytes, figures]);
     all.for_each(|family| family.finish(&mut out));
     out.push_str("# EOF\n");
     Ok(out)

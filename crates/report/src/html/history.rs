@@ -1,6 +1,6 @@
 //! A folder of runs as a page: for each group of runs that can be compared, how every figure of merit moved.
 
-use super::{Page, whole};
+use super::page::{Page, whole};
 use crate::compare::history::{Group, Last, Series, median, series};
 use crate::grid::{Grid, exact};
 use crate::svg::frame::{Axis, Frame};
@@ -15,7 +15,7 @@ const HEIGHT: f64 = 190.0;
 
 /// The page of all groups. Figures of merit whose name contains `filter`; `left_out` says which files could not be read.
 pub fn page(groups: &[Group<'_>], filter: &str, left_out: &[String]) -> String {
-    let mut page = Page { body: String::new(), contents: Vec::new(), figures: 0 };
+    let mut page = Page::default();
     let runs: usize = groups.iter().map(|g| g.runs.len()).sum();
     for group in groups {
         section(&mut page, group, filter);

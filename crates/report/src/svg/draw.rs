@@ -233,7 +233,7 @@ pub const LEGEND_LINE: f64 = 14.0;
 pub fn legend_places<'a>(width: f64, names: impl IntoIterator<Item = &'a str>) -> Vec<(f64, usize)> {
     let (mut x, mut line) = (0.0, 0);
     let mut place = |name: &str| {
-        let wide = 14.0 + super::rows::text_width(name) + 14.0;
+        let wide = 14.0 + text_width(name) + 14.0;
         if x > 0.0 && x + wide > width {
             (x, line) = (0.0, line + 1);
         }
@@ -241,6 +241,11 @@ pub fn legend_places<'a>(width: f64, names: impl IntoIterator<Item = &'a str>) -
         (x - wide, line)
     };
     names.into_iter().map(&mut place).collect()
+}
+
+/// About how wide a text of 11 units is. Fonts differ; this errs on the wide side.
+pub fn text_width(text: &str) -> f64 {
+    6.3 * text.chars().count() as f64
 }
 
 #[cfg(test)]

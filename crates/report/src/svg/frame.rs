@@ -2,7 +2,7 @@
 
 use super::draw::{Anchor, Svg};
 use super::scale::{Scale, Tick};
-use super::{WIDTH, rows::text_width};
+use super::{WIDTH, draw::text_width};
 
 /// A picture with axes.
 pub struct Frame {

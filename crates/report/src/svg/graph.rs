@@ -2,8 +2,8 @@
 //! sides, because its two directions do not meet.
 
 use super::WIDTH;
+use super::draw::text_width;
 use super::draw::{Anchor, Svg};
-use super::rows::text_width;
 
 /// One arrow.
 pub struct Arrow<'a> {

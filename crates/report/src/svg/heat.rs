@@ -1,8 +1,8 @@
 //! A heat map of factors: one cell per pair, the stronger the colour the larger the logarithm of the factor.
 
 use super::WIDTH;
+use super::draw::text_width;
 use super::draw::{Anchor, Svg};
-use super::rows::text_width;
 
 /// A heat map's rows, columns and values; `None` is a pair that was not measured.
 pub struct Heat<'a> {

@@ -1,8 +1,8 @@
 //! A kiviat diagram: one axis per quantity from a common middle, one closed line per system; outwards is better.
 
 use super::WIDTH;
+use super::draw::text_width;
 use super::draw::{Anchor, LEGEND_LINE, Svg, legend_places};
-use super::rows::text_width;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 /// One system: the class of its line, its name, and for each axis a share from 0 (middle) to 1 (rim).

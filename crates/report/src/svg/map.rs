@@ -2,8 +2,8 @@
 //! apart. Cells are small and many, so each step is one element, and the numbers are left to the table.
 
 use super::WIDTH;
+use super::draw::text_width;
 use super::draw::{Anchor, Svg};
-use super::rows::text_width;
 
 /// A map's rows, columns and errors; rows from the top.
 pub struct Map<'a> {

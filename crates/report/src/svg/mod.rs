@@ -15,7 +15,7 @@ pub mod network;
 pub mod rows;
 pub mod scale;
 
-pub use draw::{Anchor, Svg, escape};
+pub use draw::{Anchor, Svg, escape, text_width};
 pub use frame::Frame;
 pub use rows::Rows;
 pub use scale::Scale;

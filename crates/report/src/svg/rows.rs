@@ -2,7 +2,7 @@
 
 use super::WIDTH;
 use super::density::Density;
-use super::draw::{Anchor, Svg};
+use super::draw::{Anchor, Svg, text_width};
 use super::scale::Scale;
 
 /// A picture of rows.
@@ -19,11 +19,6 @@ pub struct Rows {
 /// Names longer than this are cut, with the whole name left to the table.
 const LONGEST: usize = 28;
 const RIGHT: f64 = 14.0;
-
-/// About how wide a text of 11 units is. Fonts differ; this errs on the wide side.
-pub fn text_width(text: &str) -> f64 {
-    6.3 * text.chars().count() as f64
-}
 
 fn cut(name: &str) -> String {
     match name.chars().count() > LONGEST {

@@ -250,6 +250,31 @@ pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
     record
 }
 
+/// Records of 0.1.0, one of every kind of run, with the figures of merit that it printed of them.
+pub fn of_0_1_0() -> Vec<(String, RunRecord, String)> {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../record/tests/v1");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "json"));
+    paths.sort();
+    assert!(paths.len() >= 12, "records are missing: {paths:?}");
+    let mut all = Vec::new();
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let record = record::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        let printed = std::fs::read_to_string(path.with_extension("fom")).unwrap();
+        all.push((name, record, printed));
+    }
+    all
+}
+
+/// Every record that tests have: those of 0.1.0 and those made up here.
+pub fn every_record() -> Vec<(String, RunRecord)> {
+    let mut all: Vec<(String, RunRecord)> = of_0_1_0().into_iter().map(|(name, record, _)| (name, record)).collect();
+    all.push(("made-up gpcnet".into(), gpcnet(1.0, 1)));
+    all.push(("made-up hpcc".into(), hpcc(1.0, 1)));
+    all
+}
+
 /// Compares with the committed file; `UPDATE=1` rewrites it after a deliberate change.
 pub fn golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

@@ -36,67 +36,82 @@ pub const CONTENTION: CommandEntry = CommandEntry {
 };
 
 fn command() -> Command {
-    let graphs = || {
-        let help = "A built-in graph (g1, fig3, ...), a file, or `random:EDGES[:SEED]`";
-        let arg = Arg::new("graphs").required(true).num_args(1..).value_name("GRAPH").help(help);
-        possible(arg, published::GRAPHS.iter().map(|g| g.name).collect())
-    };
-    let size = || value("size", "BYTES", "Size of every flow, instead of the graph's");
-    let repeats = |default: &'static str| {
-        number("repeats", "Repetitions; the first is dropped if there are three").default_value(default)
-    };
-    let capacities = |more: &'static str| {
-        let help = format!("Rates of a node and of one flow: NODE,FLOW, or the record of a max-rate run{more}");
-        Arg::new("capacities").long("capacities").value_name("RATES").help(help)
-    };
-    let from_campaign = || {
-        value(
-            "learned",
-            "RUN.json",
-            "The record of a campaign, whose calibrated rule sets `learned` and `vienne-calibrated` are used",
-        )
-        .value_parser(value_parser!(PathBuf))
-    };
-    let lead = || value("lead", "TIME", "Wait of all senders in which the barriers of all flows end [default: 2ms]");
-    let predict = Command::new("predict")
+    Command::new("contention")
+        .about("Contention graphs: measure, predict, derive penalties, validate rule sets")
+        .subcommand_required(true)
+        .subcommands([measure_command(), predict_command(), derive_command(), validate_command()])
+}
+
+fn graphs_option() -> Arg {
+    let help = "A built-in graph (g1, fig3, ...), a file, or `random:EDGES[:SEED]`";
+    let arg = Arg::new("graphs").required(true).num_args(1..).value_name("GRAPH").help(help);
+    possible(arg, published::GRAPHS.iter().map(|g| g.name).collect())
+}
+
+fn size_option() -> Arg {
+    value("size", "BYTES", "Size of every flow, instead of the graph's")
+}
+
+fn capacities_option(more: &str) -> Arg {
+    let help = format!("Rates of a node and of one flow: NODE,FLOW, or the record of a max-rate run{more}");
+    Arg::new("capacities").long("capacities").value_name("RATES").help(help)
+}
+
+fn learned_option() -> Arg {
+    let help = "The record of a campaign, whose calibrated rule sets `learned` and `vienne-calibrated` are used";
+    value("learned", "RUN.json", help).value_parser(value_parser!(PathBuf))
+}
+
+/// What every campaign that measures graphs can be told.
+fn measuring(command: Command, repeats: &'static str) -> Command {
+    command
+        .arg(size_option())
+        .arg(number("repeats", "Repetitions; the first is dropped if there are three").default_value(repeats))
+        .arg(value("lead", "TIME", "Wait of all senders in which the barriers of all flows end [default: 2ms]"))
+        .arg(flag("json", "As JSON"))
+        .args(run_options())
+}
+
+fn predict_command() -> Command {
+    Command::new("predict")
         .about("When each flow ends, by a rule set")
-        .arg(graphs())
+        .arg(graphs_option())
         .arg(possible(value("rules", "NAME", "Rule set, or `all`").default_value("paper"), rule_names()))
         .arg(value("set", "PARAM=VALUE", "A parameter of the rule set").action(ArgAction::Append))
         .arg(value("rate", "RATE", "What one flow alone moves").default_value("1.959GB/s"))
-        .arg(capacities("; instead of --rate"))
-        .arg(from_campaign())
-        .arg(size())
+        .arg(capacities_option("; instead of --rate"))
+        .arg(learned_option())
+        .arg(size_option())
         .arg(flag("explain", "Which rule gave which term of each penalty"))
         .arg(flag("steps", "Penalties and remaining bytes between events, as the paper's Figure 3"))
-        .arg(flag("json", "As JSON"));
-    let measure = Command::new("measure")
+        .arg(flag("json", "As JSON"))
+}
+
+fn measure_command() -> Command {
+    let command = Command::new("measure")
         .about("Measure completion times, or steady rates, of graphs")
-        .arg(graphs())
-        .arg(size())
-        .arg(repeats("5"))
-        .arg(lead())
-        .arg(value("steady", "TIME", "Steady rates over this time instead of completion times"))
-        .arg(flag("json", "As JSON"))
-        .args(run_options());
-    let derive = Command::new("derive")
+        .arg(graphs_option())
+        .arg(value("steady", "TIME", "Steady rates over this time instead of completion times"));
+    measuring(command, "5")
+}
+
+fn derive_command() -> Command {
+    let command = Command::new("derive")
         .about("Penalties of a graph from completion times; nested sub-graphs are measured as needed")
-        .arg(graphs())
-        .arg(size())
-        .arg(repeats("5"))
-        .arg(lead())
+        .arg(graphs_option())
         .arg(value("tie", "SHARE", "Ends closer than this are one step").default_value("1.5%"))
-        .arg(value("steady", "TIME", "From steady rates over this time instead"))
-        .arg(flag("json", "As JSON"))
-        .args(run_options());
-    let validate = Command::new("validate")
+        .arg(value("steady", "TIME", "From steady rates over this time instead"));
+    measuring(command, "5")
+}
+
+fn validate_command() -> Command {
+    let record = Arg::new("record")
+        .value_name("RUN.json")
+        .value_parser(value_parser!(PathBuf))
+        .help("Score this record; measure nothing");
+    let command = Command::new("validate")
         .about("Score every rule set on measured graphs: random ones, or those of a record")
-        .arg(
-            Arg::new("record")
-                .value_name("RUN.json")
-                .value_parser(value_parser!(PathBuf))
-                .help("Score this record; measure nothing"),
-        )
+        .arg(record)
         .arg(number("graphs", "How many random graphs").default_value("200"))
         .arg(value("edges", "FROM..TO", "Numbers of flows").default_value("2..8"))
         .arg(number("among", "Nodes that graphs are drawn on").default_value("9"))
@@ -107,17 +122,9 @@ fn command() -> Command {
                 .default_value("3")
                 .value_parser(value_parser!(u32).range(0..=5)),
         )
-        .arg(from_campaign())
-        .arg(capacities(", or `measure` to measure them in this campaign"))
-        .arg(size())
-        .arg(repeats("3"))
-        .arg(lead())
-        .arg(flag("json", "As JSON"))
-        .args(run_options());
-    Command::new("contention")
-        .about("Contention graphs: measure, predict, derive penalties, validate rule sets")
-        .subcommand_required(true)
-        .subcommands([measure, predict, derive, validate])
+        .arg(learned_option())
+        .arg(capacities_option(", or `measure` to measure them in this campaign"));
+    measuring(command, "3")
 }
 
 fn rule_names() -> Vec<&'static str> {

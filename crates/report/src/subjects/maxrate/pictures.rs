@@ -112,7 +112,7 @@ fn regions(frame: &mut Frame, report: &Report) {
     let foot = frame.y.at(frame.y.domain().0) - 5.0;
     for (phase, edge) in report.phases.iter().zip(edges.windows(2)) {
         let (from, to) = (frame.x.at(edge[0]), frame.x.at(edge[1]));
-        if to - from > crate::svg::rows::text_width(&phase.chosen) {
+        if to - from > crate::svg::text_width(&phase.chosen) {
             frame.svg.text("dim halo", ((from + to) / 2.0, foot), Anchor::Middle, &phase.chosen);
         }
     }

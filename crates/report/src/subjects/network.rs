@@ -1,25 +1,62 @@
-//! The simulated network drawn, its cables coloured by stalled time, with a slider over the slices of the run.
+//! The simulated network: which cables stalled longest, and a film of all of them, coloured by stalled time.
 
-use super::Page;
 use crate::grid::{Grid, exact};
-use crate::svg::escape;
+use crate::section::{Block, Room, Section};
 use crate::svg::network::{Bar, MEANING, network};
-use crate::view::View;
+use crate::table::digits;
+use crate::view::{View, is_one_of_many};
 use record::{BundleRecord, NetworkRecord};
-use std::fmt::Write;
 
 /// Bundles of a page that are drawn one by one, each about 150 bytes of a page that must stay under 500 kB.
 const DRAWN: usize = 600;
 /// Rows of the table of bundles, on a page of one run.
 const ROWS: usize = 160;
+/// Rows of the short table, and the share of time from which a bundle is worth one.
+const WORST: usize = 5;
+const WORTH: f64 = 0.01;
 
-pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, pages: usize) {
-    let Some(record) = &view.record.network else { return };
+/// The sections of a record with a simulated network.
+pub fn sections(view: &View<'_>) -> Vec<Section> {
+    let Some(record) = &view.record.network else { return Vec::new() };
+    let mut all = Vec::new();
+    let stalls = stalls(record);
+    if !stalls.rows.is_empty() {
+        let mut section = Section::new("Cables that stalled longest");
+        section.list(stalls);
+        section.say("Share of the time in which packets waited for room beyond a free cable; the page draws all of them over time.");
+        all.push(section);
+    }
+    // Runs of hundreds of points have no two phases to compare.
+    if !view.record.phases.iter().all(is_one_of_many) {
+        all.extend(film(record, view.runs_on_page));
+    }
+    all
+}
+
+/// The cables that stalled longest, if any did for long.
+fn stalls(network: &NetworkRecord) -> Grid {
+    let mut worth = Vec::new();
+    for bundle in &network.bundles {
+        let share = bundle.stalled_in_all(&network.slices);
+        if share >= WORTH {
+            worth.push((bundle, share));
+        }
+    }
+    worth.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut grid = Grid::new("Cables that stalled longest", &["Cables", "number", "stalled", "at worst", "during"]);
+    let percent = |share: f64| format!("{} %", digits(share * 100.0));
+    for (bundle, share) in worth.into_iter().take(WORST) {
+        let at = network.worst_slice(bundle);
+        let worst = percent(bundle.stalled(&network.slices, at));
+        let during = network.slices[at].phase.clone();
+        grid.row([network.name(bundle), bundle.cables.to_string(), percent(share), worst, during]);
+    }
+    grid
+}
+
+fn film(record: &NetworkRecord, runs: usize) -> Option<Section> {
     let bars = bars(record);
-    let Some(shown) = (0..bars.len()).max_by(|&a, &b| bars[a].share.total_cmp(&bars[b].share).then(b.cmp(&a))) else {
-        return;
-    };
-    page.section(&format!("Where the network stalled{of}"));
+    let shown = (0..bars.len()).max_by(|&a, &b| bars[a].share.total_cmp(&bars[b].share).then(b.cmp(&a)))?;
     let what = if record.grouped {
         "A box is a group of switches, coloured by the cables inside it"
     } else {
@@ -30,32 +67,17 @@ pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str, pages: usize) {
          packets waited for room beyond a free cable: traffic keeps to the right of its way. {what}; the strip below it tells of its \
          NICs. The bars are the slices of the run, high where cables stalled; a stroke below them is the beginning of a phase."
     );
-    page.figures += 1;
-    let id = format!("figure{}", page.figures);
-    let _ = writeln!(page.body, "<figure class=\"film\"><figcaption>{}</figcaption>", escape(&caption));
-    let _ = writeln!(
-        page.body,
-        "<p class=\"slider\" hidden><label for=\"{id}-slider\">Slice of the run</label> \
-         <input type=\"range\" id=\"{id}-slider\" min=\"1\" max=\"{}\" value=\"{}\" aria-valuetext=\"{text}\"></p>\n\
-         <p><output for=\"{id}-slider\" aria-live=\"off\">{text}</output></p>\n<div class=\"panels whole\">",
-        bars.len(),
-        shown + 1,
-        text = escape(&bars[shown].text)
-    );
     let about = format!("{}. The tables have the numbers of all slices.", bars[shown].text);
-    let picture = network("The network and where it stalled", &about, record, &bars, (shown, DRAWN / pages.max(1)));
-    page.body.push_str(&picture.finish(&format!("{id}-1")));
-    page.body.push_str("</div>\n<p class=\"key\">Stalled time:");
-    for (level, words) in MEANING.iter().enumerate() {
-        let _ = write!(page.body, " <span><i class=\"k{level}\"></i>{words}</span>");
-    }
-    page.body.push_str("</p>\n");
-    for (i, grid) in [slices(record), bundles(record, ROWS / pages.max(1))].iter().enumerate() {
-        let _ = writeln!(page.body, "<details><summary>Numbers: {}</summary>", escape(&grid.caption));
-        page.save(grid, &format!("{id}-numbers{}", i + 1));
-        page.body.push_str("</details>\n");
-    }
-    page.body.push_str("</figure>\n");
+    let mut section = Section::with_room(Room::OwnPage, "Where the network stalled");
+    section.blocks.push(Block::Film {
+        caption,
+        picture: network("The network and where it stalled", &about, record, &bars, (shown, DRAWN / runs)),
+        times: bars.into_iter().map(|b| b.text).collect(),
+        shown,
+        levels: &MEANING,
+        numbers: vec![slices(record), bundles(record, ROWS / runs)],
+    });
+    Some(section)
 }
 
 /// The share of a slice in which the cables stalled: the mean over all that are recorded, those into NICs left out, which never do.

@@ -1,15 +1,13 @@
 //! Balance beside published systems: what memory and network offer for each operation of HPL, and what rings in which all ranks
 //! talk at once leave of a ping-pong between two.
 
-use super::Page;
+use super::columns::{PING_PONG_BANDWIDTH, PING_PONG_LATENCY, RING_BANDWIDTH, RING_LATENCY, TestAt, balance, result};
 use crate::grid::{Grid, exact};
-use crate::hpcc::{balance, name, result};
+use crate::section::Section;
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
 use crate::view::View;
-use record::RunRecord;
-use record::hpcc_systems::{System, published};
 
 /// A value of a system, drawn as a full or an open dot.
 struct Dot {
@@ -52,12 +50,19 @@ const FIGURES: [Figure; 2] = [
             Panel {
                 title: "Bandwidth left",
                 axis: "share of the average ping-pong's bandwidth",
-                dots: |v| rings(v, "bandwidth", "bandwidth_bytes_per_s", "bandwidth_avg_bytes_per_s"),
+                dots: |v| {
+                    rings(
+                        v,
+                        [RING_BANDWIDTH, PING_PONG_BANDWIDTH],
+                        "bandwidth_bytes_per_s",
+                        "bandwidth_avg_bytes_per_s",
+                    )
+                },
             },
             Panel {
                 title: "Latency",
                 axis: "times the average ping-pong's latency",
-                dots: |v| rings(v, "latency", "latency_s", "latency_avg_s"),
+                dots: |v| rings(v, [RING_LATENCY, PING_PONG_LATENCY], "latency_s", "latency_avg_s"),
             },
         ],
     },
@@ -67,43 +72,36 @@ fn one(view: &View<'_>, at: usize) -> Vec<Dot> {
     vec![Dot { what: "", open: false, value: balance(view)[at].value }]
 }
 
-fn rings(view: &View<'_>, test: &str, name: &str, average: &str) -> Vec<Dot> {
-    let ping = result(view, &format!("mpi/ping-pong-{test}"), average);
-    let over = |which: &str| Some(result(view, &format!("mpi/ring-{test}"), &format!("{which}_{name}"))? / ping?);
+fn rings(view: &View<'_>, [ring, ping_pong]: [TestAt; 2], name: &str, average: &str) -> Vec<Dot> {
+    let ping = result(view, ping_pong, average);
+    let over = |which: &str| Some(result(view, ring, &format!("{which}_{name}"))? / ping?);
     [("random ring", false, over("random")), ("natural ring", true, over("natural"))]
         .map(|(what, open, value)| Dot { what, open, value })
         .into()
 }
 
 /// A run or a published system: its name, and its source if it is published.
-struct Entry<'a, 'r> {
-    name: String,
-    source: Option<&'a str>,
-    view: &'a View<'r>,
+pub struct SystemBalance<'a, 'r> {
+    pub name: String,
+    pub source: Option<&'a str>,
+    pub view: &'a View<'r>,
 }
 
-/// Draws the runs beside everything that ships, and beside what else was named.
-pub(super) fn write(page: &mut Page, runs: &[&View<'_>], named: &[System]) {
-    let systems: Vec<&System> = published().iter().chain(named.iter().filter(|s| !published().contains(s))).collect();
-    let records: Vec<RunRecord> = systems.iter().map(|s| s.record()).collect();
-    let views: Vec<View<'_>> = records.iter().map(View::new).collect();
-    let theirs = systems.iter().zip(&views);
-    let theirs: Vec<Entry<'_, '_>> =
-        theirs.map(|(s, view)| Entry { name: s.label(), source: Some(&s.source), view }).collect();
-    let ours = runs.iter().enumerate();
-    let ours: Vec<Entry<'_, '_>> = ours.map(|(i, view)| Entry { name: name(i, view), source: None, view }).collect();
+/// Draws the runs beside published systems.
+pub fn figures(section: &mut Section, theirs: &[SystemBalance<'_, '_>], ours: &[SystemBalance<'_, '_>]) {
     for figure in &FIGURES {
-        draw(page, figure, &theirs, &ours);
+        draw(section, figure, theirs, ours);
     }
 }
 
 /// Draws a figure of those that have a value in it; nothing if no run has.
-fn draw(page: &mut Page, figure: &Figure, theirs: &[Entry<'_, '_>], ours: &[Entry<'_, '_>]) {
-    let has = |e: &&Entry<'_, '_>| figure.panels.iter().flat_map(|p| (p.dots)(e.view)).any(|d| d.value.is_some());
+fn draw(section: &mut Section, figure: &Figure, theirs: &[SystemBalance<'_, '_>], ours: &[SystemBalance<'_, '_>]) {
+    let has =
+        |e: &&SystemBalance<'_, '_>| figure.panels.iter().flat_map(|p| (p.dots)(e.view)).any(|d| d.value.is_some());
     if !ours.iter().any(|e| has(&e)) {
         return;
     }
-    let entries: Vec<&Entry<'_, '_>> = theirs.iter().chain(ours).filter(has).collect();
+    let entries: Vec<&SystemBalance<'_, '_>> = theirs.iter().chain(ours).filter(has).collect();
     let mut grid = Grid::new(figure.table, &["System"]);
     for panel in figure.panels {
         let dots = (panel.dots)(entries[0].view);
@@ -115,14 +113,14 @@ fn draw(page: &mut Page, figure: &Figure, theirs: &[Entry<'_, '_>], ours: &[Entr
         let source = e.source.unwrap_or("this page").to_string();
         grid.row(std::iter::once(e.name.clone()).chain(values).chain([source]));
     }
-    page.figure(figure.caption, figure.panels.iter().map(|p| picture(p, &entries)).collect(), &[grid]);
+    section.figure(figure.caption, figure.panels.iter().map(|p| picture(p, &entries)).collect(), vec![grid]);
 }
 
-fn picture(panel: &Panel, entries: &[&Entry<'_, '_>]) -> Svg {
+fn picture(panel: &Panel, entries: &[&SystemBalance<'_, '_>]) -> Svg {
     let values = entries.iter().flat_map(|e| (panel.dots)(e.view)).filter_map(|d| d.value);
     let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), x| (a.min(x), b.max(x)));
     let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
-    let class = |e: &Entry<'_, '_>| if e.source.is_some() { "dim" } else { "value" };
+    let class = |e: &SystemBalance<'_, '_>| if e.source.is_some() { "dim" } else { "value" };
     let names: Vec<(String, &str)> = entries.iter().map(|e| (e.name.clone(), class(e))).collect();
     let about = format!("Dots on a logarithmic axis, {} systems; the table has the numbers.", entries.len());
     let words = Words { title: panel.title, about: &about, axis: panel.axis };

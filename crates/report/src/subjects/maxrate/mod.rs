@@ -3,15 +3,16 @@
 mod pictures;
 
 use crate::grid::Grid;
-use crate::merits::Merit;
-use crate::section::Section;
+use crate::known::Known;
+use crate::merit::{Merit, of_phase};
+use crate::section::{Block, Section};
 use crate::table::digits;
-use crate::view::{Known, View};
+use crate::view::View;
 use model::maxrate::models::{Estimate, Limit};
 use model::maxrate::probe::EagerLimit;
 use model::maxrate::study::{Fitted, Queued, Study, Tripped};
 use model::maxrate::{Fit, Pattern, Recorded, StudySettings, study};
-use record::{Direction, Interval};
+use record::{About, Direction, Interval};
 
 /// The sections of a record of max-rate.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
@@ -32,8 +33,20 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
 /// Replicates of the intervals of figures of merit; enough to tell what changed.
 const REPLICATES: usize = 50;
 
-/// Figures of merit: model (3) of the largest messages, which every run has, the latency of the smallest, and the eager limit.
-pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
+/// Figures of merit: the parameters of models, which stand for hundreds of points; where none can be fitted, the points. Points
+/// beside contention graphs only tell those their capacities.
+pub fn merits(view: &View<'_>) -> Vec<Merit> {
+    let modelled = of_models(view);
+    let phases = &view.record.phases;
+    if !modelled.is_empty() || phases.iter().any(|p| matches!(p.about, About::Graph { .. })) {
+        return modelled;
+    }
+    let points = phases.iter().filter(|p| matches!(p.about, About::Point { .. }));
+    points.flat_map(|p| of_phase(&view.record.plan.suite, p)).collect()
+}
+
+/// Model (3) of the largest messages, which every run has, the latency of the smallest, and the eager limit.
+fn of_models(view: &View<'_>) -> Vec<Merit> {
     let data = Recorded::read(view.record, false);
     let settings = StudySettings { replicates: REPLICATES, ..StudySettings::default() };
     let Ok(found) = study(&data, &settings) else { return Vec::new() };
@@ -63,7 +76,7 @@ pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
     }
     for probed in &found.probes {
         if let EagerLimit::Blocks { below, .. } = probed.outcome {
-            let known = Known { value: below as f64, interval: None };
+            let known = Known::bare(below as f64);
             let name = format!("maxrate.{}.eager_limit", probed.class);
             all.push(Merit { name, known, unit: "B", better: Direction::HigherIsBetter });
         }
@@ -76,7 +89,7 @@ pub fn of_study(found: &Study) -> Vec<Section> {
     let mut all: Vec<Section> = found.fits.iter().map(|fitted| of_fit(fitted, found)).collect();
     all.extend(of_single_pairs(found));
     if let Some(first) = all.first_mut() {
-        let notes = found.notes.iter().rev().map(|n| crate::section::Block::Warn(n.clone()));
+        let notes = found.notes.iter().rev().map(|n| Block::Warn(n.clone()));
         notes.for_each(|n| first.blocks.insert(0, n));
     }
     all

@@ -4,15 +4,16 @@
 mod pictures;
 
 use crate::grid::{Grid, exact};
-use crate::merits::Merit;
+use crate::known::Known;
+use crate::merit::{Merit, of_phase};
 use crate::section::Section;
 use crate::table::digits;
-use crate::view::{Known, View};
+use crate::view::View;
 use model::contention::campaign::{Campaign, Findings};
 use model::contention::recorded::{MeasuredGraph, middle};
 use model::contention::validate::{Errors, Score};
 use model::contention::{Graph, Options, Solution, solve};
-use record::Direction;
+use record::{About, Direction};
 
 /// Graphs that a report draws; of more, those that the best rule set predicts worst.
 const DRAWN: usize = 6;
@@ -317,17 +318,21 @@ fn per_graph(found: &Findings, rules: &[&str]) -> Vec<Grid> {
     tables
 }
 
-/// Figures of merit: the rate of a flow alone, and how far off each rule set is.
-pub(crate) fn merits(view: &View<'_>) -> Vec<Merit> {
+/// Figures of merit: the rate of a flow alone, and how far off each rule set is; where no rule set can be held against the graphs,
+/// their flows.
+pub fn merits(view: &View<'_>) -> Vec<Merit> {
     let campaign = Campaign::read(view.record).ok().filter(|c| !c.recorded.graphs.is_empty());
-    let Some(found) = campaign.and_then(|c| c.findings(None, None).ok()) else { return Vec::new() };
-    let merit =
-        |name: String, value: f64, unit, better| Merit { name, known: Known { value, interval: None }, unit, better };
-    let alone = merit("contention.alone".into(), 1e-6 / found.alpha, "MB/s", Direction::HigherIsBetter);
-    let scores = found.validation.scores.iter().filter(|s| s.refused.is_empty());
-    let errors = scores
-        .map(|s| merit(format!("contention.{}.error", s.rules), 100.0 * s.all.mean, "%", Direction::LowerIsBetter));
-    std::iter::once(alone).chain(errors).collect()
+    let Some(found) = campaign.and_then(|c| c.findings(None, None).ok()) else {
+        let graphs = view.record.phases.iter().filter(|p| matches!(p.about, About::Graph { .. }));
+        return graphs.flat_map(|p| of_phase(&view.record.plan.suite, p)).collect();
+    };
+    let merit = |name: String, value: f64, unit, better| Merit { name, known: Known::bare(value), unit, better };
+    let mut all = vec![merit("contention.alone".into(), 1e-6 / found.alpha, "MB/s", Direction::HigherIsBetter)];
+    for score in found.validation.scores.iter().filter(|s| s.refused.is_empty()) {
+        let name = format!("contention.{}.error", score.rules);
+        all.push(merit(name, 100.0 * score.all.mean, "%", Direction::LowerIsBetter));
+    }
+    all
 }
 
 /// Graphs whose steady rates were measured: penalties without any rule.

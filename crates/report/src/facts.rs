@@ -1,41 +1,7 @@
 //! Everything about what ran, so that a page found in a drawer can be believed and repeated.
 
-use super::Page;
-use super::key::measured;
-use crate::grid::{Grid, exact};
-use crate::svg::escape;
 use crate::view::View;
 use record::{Host, MachineRecord, NodeOrder, Payload, Status, Verdict};
-use std::fmt::Write;
-
-pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
-    let record = view.record;
-    page.section(&format!("What ran{of}"));
-    page.body.push_str("<dl>");
-    for (name, value) in facts(view) {
-        let _ = writeln!(page.body, "<dt>{}</dt><dd>{}</dd>", escape(&name), escape(&value));
-    }
-    page.body.push_str("</dl>\n");
-    page.say("The command that repeats it:");
-    let _ = writeln!(page.body, "<pre><code>{}</code></pre>", escape(&command(&record.command)));
-    let jobs = measured(view);
-    let named = results(view);
-    page.body.push_str("<details><summary>Every measured test</summary>");
-    page.table(&jobs);
-    page.body.push_str("</details>\n");
-    if !named.rows.is_empty() {
-        page.body.push_str("<details><summary>Named numbers of the tests</summary>");
-        page.table(&named);
-        page.body.push_str("</details>\n");
-    }
-    if let MachineRecord::Simulated { file, .. } = &record.machine {
-        let _ = writeln!(
-            page.body,
-            "<details><summary>The machine file</summary><pre><code>{}</code></pre></details>",
-            escape(file)
-        );
-    }
-}
 
 /// The command as a shell takes it.
 pub fn command(words: &[String]) -> String {
@@ -45,7 +11,7 @@ pub fn command(words: &[String]) -> String {
 }
 
 /// A verdict in words.
-pub(crate) fn verdict(verdict: &Verdict) -> String {
+pub fn verdict(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Right { checked } => format!("right ({checked} checked)"),
         Verdict::Unchecked { reason } => format!("not checked: {reason}"),
@@ -53,7 +19,8 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
     }
 }
 
-pub(crate) fn facts(view: &View<'_>) -> Vec<(String, String)> {
+/// Names and values, in the order of reports.
+pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let record = view.record;
     let mut all: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, value: String| all.push((name.to_string(), value));
@@ -93,19 +60,6 @@ pub(crate) fn facts(view: &View<'_>) -> Vec<(String, String)> {
 fn describe(host: &Host) -> String {
     let memory = host.memory_bytes as f64 / f64::from(1u32 << 30);
     format!("{}, {}, {} logical processors, {memory:.1} GiB, kernel {}", host.name, host.cpu, host.cpus, host.kernel)
-}
-
-/// Numbers that kernels give beside their samples.
-fn results(view: &View<'_>) -> Grid {
-    let mut grid = Grid::new("Named numbers, in base units", &["Test", "phase", "name", "value"]);
-    for phase in &view.record.phases {
-        for job in &phase.jobs {
-            for (name, value) in &job.results {
-                grid.row([job.name.clone(), phase.name.clone(), name.clone(), exact(*value)]);
-            }
-        }
-    }
-    grid
 }
 
 #[cfg(test)]

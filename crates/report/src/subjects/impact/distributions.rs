@@ -1,53 +1,46 @@
-//! The samples themselves: alone against loaded (the paper's Figures 1 to 3), each congestor alone (Figures 4 and 5), and what
-//! the congestors moved meanwhile.
+//! The samples themselves: alone against loaded (the paper's Figures 1 to 3) and under each congestor (Figures 4 and 5).
 
-use super::Page;
 use crate::grid::{Grid, exact};
+use crate::known::{mean, quantile};
+use crate::section::{Room, Section};
 use crate::svg::density::{LogBins, log_bins, log_density};
 use crate::svg::frame::{Axis, Frame};
-use crate::svg::heat::{Heat, heat};
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Scale, Svg};
 use crate::table::digits;
-use crate::view::{Canary, View, gpcnet_title, mean, quantile};
+use crate::view::{Canary, gpcnet_title};
 use record::JobRecord;
 
-pub(super) fn write(page: &mut Page, view: &View<'_>, of: &str) {
-    let canaries: Vec<&Canary<'_>> = view.canaries.iter().filter(|c| !c.isolated.samples.is_empty()).collect();
+/// Pictures of samples, for pages.
+pub fn sections(canaries: &[Canary<'_>]) -> Vec<Section> {
+    let mut all = Vec::new();
+    let canaries: Vec<&Canary<'_>> = canaries.iter().filter(|c| !c.isolated.samples.is_empty()).collect();
     if canaries.is_empty() {
-        return;
+        return all;
     }
     let loaded = canaries.iter().any(|c| c.loaded.is_some());
-    page.section(&format!("Distributions{}{of}", if loaded { " alone and under load" } else { "" }));
-    let (pictures, numbers): (Vec<Svg>, Vec<Grid>) = canaries.iter().map(|c| histogram(c)).unzip();
-    let caption = "How often each value was seen. Both axes are logarithmic, so rare values of the tail can be seen; bins \
-                   are equally wide in the logarithm. Dashed: what 99 of 100 samples are no worse than.";
-    page.figure(caption, pictures, &numbers);
-    let by: Vec<&Canary<'_>> = canaries.iter().copied().filter(|c| !c.by.is_empty()).collect();
+    let title = if loaded { "Distributions alone and under load" } else { "Distributions" };
+    let mut section = Section::with_room(Room::Page, title);
+    let (pictures, numbers) = canaries.iter().map(|c| histogram(c)).unzip();
+    section.figure(
+        "How often each value was seen. Both axes are logarithmic, so rare values of the tail can be seen; bins are equally wide \
+         in the logarithm. Dashed: what 99 of 100 samples are no worse than.",
+        pictures,
+        numbers,
+    );
+    all.push(section);
+    let by: Vec<&Canary<'_>> = canaries.into_iter().filter(|c| !c.by.is_empty()).collect();
     if !by.is_empty() {
-        page.section(&format!("Each congestor alone{of}"));
-        let (matrix, grid) = matrix(&by);
-        page.figure(
-            "How many times worse the worst 1 % of a test (row) is under one congestor (column), and under all.",
-            vec![matrix],
-            &[grid],
-        );
-        let (pictures, numbers): (Vec<Svg>, Vec<Grid>) = by.iter().map(|c| violins(c)).unzip();
-        page.figure(
+        let mut section = Section::with_room(Room::Page, "Distributions under each congestor");
+        let (pictures, numbers) = by.iter().map(|c| violins(c)).unzip();
+        section.figure(
             "Densities of the samples, computed in the logarithm; the strokes are the median and the 99 % value.",
             pictures,
-            &numbers,
+            numbers,
         );
+        all.push(section);
     }
-    if canaries.iter().any(|c| !c.congestors.is_empty()) {
-        page.section(&format!("What the congestors moved{of}"));
-        let (picture, grid) = throughput(&canaries);
-        page.figure(
-            "Bytes sent by each congestor in a second, all its ranks together, while a test was measured.",
-            vec![picture],
-            &[grid],
-        );
-    }
+    all
 }
 
 /// The samples of a job in the unit shown.
@@ -174,61 +167,5 @@ fn violins(canary: &Canary<'_>) -> (Svg, Grid) {
         rows.violin(row, class, &log_density(values(job)), &marks);
     }
     rows.svg.text("value", (8.0, 14.0), crate::svg::Anchor::Start, canary.name);
-    (rows.svg, grid)
-}
-
-fn matrix(canaries: &[&Canary<'_>]) -> (Svg, Grid) {
-    let mut columns: Vec<String> = Vec::new();
-    for (name, _) in canaries.iter().flat_map(|c| &c.by) {
-        if !columns.iter().any(|c| c == name) {
-            columns.push(name.to_string());
-        }
-    }
-    columns.push("all".into());
-    let cell = |canary: &Canary<'_>, name: &String| {
-        let found = canary.by.iter().find(|(n, _)| n == name).map(|(_, job)| *job);
-        let job = if name == "all" { canary.loaded } else { found };
-        let tail = canary.impact_of(job?)?.tail.value;
-        tail.is_finite().then(|| (tail, format!("{}×", digits(tail))))
-    };
-    let cells: Vec<Vec<Option<(f64, String)>>> =
-        canaries.iter().map(|canary| columns.iter().map(|name| cell(canary, name)).collect()).collect();
-    let rows: Vec<String> = canaries.iter().map(|c| c.name.to_string()).collect();
-    let mut grid = Grid { caption: "Impact on the 99 % value".into(), ..Grid::default() };
-    grid.header = std::iter::once("Test".to_string()).chain(columns.iter().cloned()).collect();
-    for (name, cells) in rows.iter().zip(&cells) {
-        let texts = cells.iter().map(|c| c.as_ref().map_or("-".into(), |c| exact(c.0)));
-        grid.row(std::iter::once(name.clone()).chain(texts));
-    }
-    let about = "One cell per test and congestor; the stronger its colour, the larger the impact.";
-    (heat("Impact of each congestor", about, &Heat { rows: &rows, columns: &columns, cells: &cells }, 1.0), grid)
-}
-
-fn throughput(canaries: &[&Canary<'_>]) -> (Svg, Grid) {
-    let mut grid =
-        Grid::new("Throughput of congestors", &["Congestor", "during", "GB/s in all", "MiB/s/rank", "ranks"]);
-    let mut lines = Vec::new();
-    for canary in canaries {
-        for job in canary.congestors.iter().filter(|j| j.elapsed_s > 0.0) {
-            let rate = job.bytes as f64 / job.elapsed_s;
-            let per_rank = rate / f64::from(job.ranks.max(1)) / f64::from(1 << 20);
-            grid.row([
-                job.name.clone(),
-                canary.name.into(),
-                exact(rate * 1e-9),
-                exact(per_rank),
-                job.ranks.to_string(),
-            ]);
-            lines.push((format!("{} / {}", job.name, canary.name), rate * 1e-9));
-        }
-    }
-    let most = lines.iter().map(|l| l.1).fold(0.0, f64::max);
-    let names: Vec<(String, &str)> = lines.iter().map(|l| (l.0.clone(), "")).collect();
-    let about = "One row per congestor and test measured meanwhile; the table has the numbers.";
-    let words = Words { title: "Throughput of congestors", about, axis: "GB/s in all" };
-    let mut rows = Rows::new(words, Scale::linear(0.0, if most > 0.0 { most } else { 1.0 }), &names, 17.0);
-    for (row, (name, rate)) in lines.iter().enumerate() {
-        rows.dot(row, 0.0, "s1", *rate, Some((0.0, *rate)), &format!("{name}: {} GB/s", digits(*rate)));
-    }
     (rows.svg, grid)
 }

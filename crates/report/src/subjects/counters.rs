@@ -1,0 +1,178 @@
+//! Counters over nodes: where the load is uneven is where to look first. Tables of the largest spread, and violins as in the
+//! paper's Figures 8 to 10: one picture per counter, one row per phase and job.
+
+use crate::grid::{Grid, exact};
+use crate::section::{Room, Section};
+use crate::svg::density::log_density;
+use crate::svg::rows::{Rows, Words};
+use crate::svg::{Anchor, Scale, Svg};
+use crate::view::{View, is_one_of_many, label};
+use record::{About, CounterRecord, Load, PhaseRecord, Role};
+
+/// Rows of the table of the largest spread.
+const WIDEST: usize = 8;
+/// So many violins are about 200 kB of a page that must stay under 500 kB; `--format csv` has every counter.
+const VIOLINS: usize = 120;
+/// So many rows of numbers are about 100 kB.
+const ROWS: usize = 500;
+
+type Counted<'a> = (&'a PhaseRecord, &'a CounterRecord);
+
+/// The sections of a record with counters.
+pub fn sections(view: &View<'_>) -> Vec<Section> {
+    let mut all = Vec::new();
+    let spread = widest(view);
+    if !spread.rows.is_empty() {
+        let mut section = Section::new("Counters of loaded phases");
+        section.list(spread);
+        section.say("Over nodes, largest spread first; the record holds all counters.");
+        all.push(section);
+    }
+    all.extend(violins(view));
+    all
+}
+
+/// The counters of phases under load, those with the largest spread first.
+fn widest(view: &View<'_>) -> Grid {
+    let mut rows: Vec<(f64, [String; 6])> = Vec::new();
+    for phase in view.record.phases.iter().filter(|p| p.jobs.iter().any(|j| j.role == Role::Background)) {
+        for counter in phase.counters.iter().filter(|c| c.per_node.len() > 1) {
+            let rate = |x: u64| short(x as f64 / phase.elapsed_s);
+            let [min, median, max] = marks(&counter.per_node).map(rate);
+            rows.push((
+                spread(counter),
+                [counter.name.clone(), counter.job.clone(), phase.name.clone(), min, median, max],
+            ));
+        }
+    }
+    // A stable sort keeps the order of phases among equals, so the same record gives the same table.
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let header = ["Counter, per second", "nodes of", "during", "min", "median", "max"];
+    let mut grid = Grid::new("Counters of loaded phases", &header);
+    rows.into_iter().take(WIDEST).for_each(|(_, row)| grid.row(row));
+    grid
+}
+
+/// Alone and under all load is what a reader compares first; idle nodes and single congestors are left to the table. One node has
+/// no distribution.
+fn is_drawn((phase, counter): &Counted<'_>) -> bool {
+    let single = matches!(phase.about, About::Loaded { by: Load::Only(_), .. });
+    !single && counter.job != "idle" && counter.per_node.len() > 1
+}
+
+fn violins(view: &View<'_>) -> Option<Section> {
+    let (most, rows) = (VIOLINS / view.runs_on_page, ROWS / view.runs_on_page);
+    let mut all: Vec<Counted<'_>> = Vec::new();
+    // Runs of hundreds of points have no two phases to compare; the CSV format has their counters.
+    for phase in view.record.phases.iter().filter(|p| !is_one_of_many(p)) {
+        all.extend(phase.counters.iter().map(|c| (phase, c)));
+    }
+    let mut groups: Vec<(&str, Vec<Counted<'_>>)> = Vec::new();
+    for &one in all.iter().filter(|c| is_drawn(c)) {
+        match groups.iter_mut().find(|(name, _)| *name == one.1.name) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((&one.1.name, vec![one])),
+        }
+    }
+    groups.retain(|(_, group)| group.iter().any(|(_, c)| c.per_node.iter().any(|&v| v > 0)));
+    let mut grid = Grid::new(
+        "Growth of counters during a phase, over the nodes of a job",
+        &["Counter", "phase", "job", "nodes", "nodes at 0", "min", "10%", "50%", "90%", "max", "sum"],
+    );
+    all.iter().take(rows).for_each(|(phase, counter)| grid.row(row(&phase.name, counter)));
+    if grid.rows.is_empty() {
+        return None;
+    }
+    let (mut drawn, mut pictures) = (0, Vec::new());
+    for (name, group) in &groups {
+        drawn += group.len();
+        if drawn > most {
+            break;
+        }
+        pictures.push(picture(name, group));
+    }
+    let left = groups.len() - pictures.len() + all.len().saturating_sub(rows);
+    let more = if left > 0 { " More counters than fit here are in the CSV format of the report." } else { "" };
+    let caption = format!(
+        "How each counter grew on the nodes of a job during a phase; densities are computed in the logarithm, the strokes are \
+         the smallest, the median and the largest node. Nodes at 0 are counted beside the row. Idle nodes and single \
+         congestors are in the table only.{more}"
+    );
+    let mut section = Section::with_room(Room::OwnPage, "Counters over nodes");
+    section.figure(caption, pictures, vec![grid]);
+    Some(section)
+}
+
+fn at(counter: &CounterRecord, share: f64) -> f64 {
+    let last = counter.per_node.len().saturating_sub(1);
+    counter.per_node.get((share * last as f64).round() as usize).map_or(f64::NAN, |&v| v as f64)
+}
+
+fn row(phase: &str, counter: &CounterRecord) -> Vec<String> {
+    let zeros = counter.per_node.iter().filter(|&&v| v == 0).count();
+    let sum: u128 = counter.per_node.iter().map(|&v| u128::from(v)).sum();
+    let mut row = vec![counter.name.clone(), phase.to_string(), counter.job.clone()];
+    row.extend([counter.per_node.len().to_string(), zeros.to_string()]);
+    row.extend([0.0, 0.1, 0.5, 0.9, 1.0].map(|q| exact(at(counter, q))));
+    row.push(sum.to_string());
+    row
+}
+
+fn picture(name: &str, counters: &[Counted<'_>]) -> Svg {
+    let positive = |c: &CounterRecord| c.per_node.iter().filter(|&&v| v > 0).map(|&v| v as f64).collect::<Vec<f64>>();
+    let values: Vec<Vec<f64>> = counters.iter().map(|(_, c)| positive(c)).collect();
+    let (low, high) = values.iter().flatten().fold((f64::INFINITY, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
+    let mut names = Vec::new();
+    for (phase, counter) in counters {
+        let zeros = counter.per_node.iter().filter(|&&v| v == 0).count();
+        let zeros = if zeros > 0 { format!(" ({zeros} at 0)") } else { String::new() };
+        names.push((format!("{}{zeros}", label(phase, &counter.job)), ""));
+    }
+    let about = format!("Violins of {name}, one row per phase and job; the table has the numbers.");
+    let words = Words { title: name, about: &about, axis: "growth during the phase" };
+    let mut rows = Rows::new(words, Scale::log(low, high), &names, 22.0);
+    for (row, values) in values.iter().enumerate() {
+        let (Some(first), Some(last)) = (values.first(), values.last()) else { continue };
+        let density = log_density(values.iter().map(|&v| (v, v, 1)));
+        rows.violin(row, "s3", &density, &[*first, values[values.len() / 2], *last]);
+    }
+    rows.svg.text("value", (8.0, 14.0), Anchor::Start, name);
+    rows.svg
+}
+
+/// Smallest, middle and largest of values in rising order.
+fn marks(per_node: &[u64]) -> [u64; 3] {
+    [per_node[0], per_node[per_node.len() / 2], per_node[per_node.len() - 1]]
+}
+
+/// The coefficient of variation: standard deviation over mean. 0 where all nodes are alike or none counted.
+fn spread(counter: &CounterRecord) -> f64 {
+    let n = counter.per_node.len() as f64;
+    let mean = counter.per_node.iter().map(|x| *x as f64).sum::<f64>() / n;
+    let variance = counter.per_node.iter().map(|x| (*x as f64 - mean).powi(2)).sum::<f64>() / n;
+    if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
+}
+
+/// Three digits with a decimal prefix.
+fn short(x: f64) -> String {
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match prefixes.iter().find(|(scale, _)| x >= *scale) {
+        Some((scale, prefix)) => format!("{} {prefix}", crate::table::digits(x / scale)),
+        None => crate::table::digits(x),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_and_marks_known_by_hand() {
+        let counter = |values: &[u64]| CounterRecord { name: "a".into(), job: "b".into(), per_node: values.to_vec() };
+        assert_eq!(spread(&counter(&[5, 5, 5])), 0.0);
+        assert_eq!(spread(&counter(&[0, 0])), 0.0);
+        assert_eq!(spread(&counter(&[0, 10])), 1.0);
+        assert_eq!(marks(&[1, 2, 9]), [1, 2, 9]);
+        assert_eq!([short(0.0), short(12.0), short(1.5e9)], ["0", "12.0", "1.50 G"]);
+    }
+}

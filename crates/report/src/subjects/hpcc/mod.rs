@@ -1,0 +1,56 @@
+//! HPC Challenge by its own rules: the columns of its results page with their verification, and balance ratios.
+
+mod balance;
+mod columns;
+mod together;
+
+use crate::facts::verdict;
+use crate::grid::{Grid, exact};
+use crate::section::Section;
+use crate::table::digits;
+use crate::view::View;
+pub use columns::runs;
+use columns::{COLUMNS, MORE, Ratio, balance, jobs, value};
+use record::hpcc_systems::published;
+pub use together::{beside, together};
+
+/// The section of a run of HPC Challenge.
+pub fn sections(view: &View<'_>) -> Vec<Section> {
+    if runs(std::slice::from_ref(view)).is_empty() {
+        return Vec::new();
+    }
+    let mut section = Section::new("HPC Challenge");
+    section.list(results(view));
+    let ratios = ratios(view);
+    if !ratios.rows.is_empty() {
+        section.say("Balance: what the memory and the network offer for each floating-point operation of HPL, and what a ring in which all ranks talk at once leaves of a ping-pong between two.");
+        section.list(ratios);
+    }
+    vec![section]
+}
+
+fn results(view: &View<'_>) -> Grid {
+    let mut grid = Grid::new("The columns of the results page", &["Test", "value", "unit", "verification"]);
+    for column in COLUMNS.iter().chain(&MORE) {
+        // Of several variants a wrong one must show; a test that did not run is no row.
+        let Some(job) = jobs(view, column.test).max_by_key(|j| j.verdict.is_wrong()) else { continue };
+        let shown = value(view, column).map_or("-".into(), |v| exact(v * column.scale));
+        grid.row([column.name.into(), shown, column.unit.into(), verdict(&job.verdict)]);
+    }
+    grid
+}
+
+fn ratios(view: &View<'_>) -> Grid {
+    let mut grid = Grid::new("Balance ratios", &["Ratio", "value", "unit", "published systems"]);
+    let theirs: Vec<[Ratio; 6]> = published().iter().map(|s| balance(&View::new(&s.record()))).collect();
+    for (at, ratio) in balance(view).into_iter().enumerate() {
+        let Some(value) = ratio.value else { continue };
+        let theirs: Vec<f64> = theirs.iter().filter_map(|all| all[at].value).collect();
+        let range = match theirs.iter().copied().reduce(f64::min).zip(theirs.iter().copied().reduce(f64::max)) {
+            Some((low, high)) => format!("{} to {} in {} runs", digits(low), digits(high), theirs.len()),
+            None => "-".into(),
+        };
+        grid.row([ratio.name.into(), exact(value), ratio.unit.into(), range]);
+    }
+    grid
+}

@@ -1,0 +1,102 @@
+//! Tests by themselves: the samples of each, and the numbers that kernels give beside them.
+
+use crate::facts::verdict;
+use crate::grid::{Grid, exact};
+use crate::known::{mean, quantile};
+use crate::merit::{Merit, of_phase};
+use crate::section::{Room, Section};
+use crate::table::{digits, known};
+use crate::view::{View, is_one_of_many, label};
+use record::{About, JobRecord, PhaseRecord};
+
+/// So many rows are about 70 kB of a page that must stay under 500 kB.
+const ROWS: usize = 500;
+
+/// Tables of tests: those that no other subject tells of, then all, then their named numbers.
+pub fn sections(view: &View<'_>) -> Vec<Section> {
+    let mut all = Vec::new();
+    let own: Vec<_> = view.sampled().filter(|(p, _)| !view.in_impacts(p) && !is_one_of_many(p)).collect();
+    if !own.is_empty() {
+        let mut section = Section::new("Tests");
+        if !view.canaries.is_empty() && view.canaries.iter().all(|c| c.loaded.is_none()) {
+            section.say("Each test ran alone: this says how fast the machine is, not what congestion does to it.");
+        }
+        section.list(samples("Tests", &own));
+        all.push(section);
+    }
+    let every: Vec<_> = view.sampled().collect();
+    if !every.is_empty() {
+        // A document has room for the phases behind a table of impacts, but not for hundreds of points.
+        let hidden = every.iter().filter(|(p, _)| view.in_impacts(p)).count();
+        let mut section = Section::with_room(if hidden > 0 { Room::Document } else { Room::OwnPage }, "Every test");
+        section.list(of_each(&every));
+        all.push(section);
+    }
+    let named = named(view);
+    if !named.rows.is_empty() {
+        let mut section = Section::with_room(Room::OwnPage, "Named numbers of the tests, in base units");
+        section.list(named);
+        all.push(section);
+    }
+    all
+}
+
+/// What a test is called: a canary alone by its own name, others by their phases, which tell repetitions apart.
+fn name(phase: &PhaseRecord, job: &JobRecord) -> String {
+    match &phase.about {
+        About::Alone { test } if *test == job.name => test.clone(),
+        _ => label(phase, &job.name),
+    }
+}
+
+fn samples(caption: &str, all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
+    let header = ["Test", "unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"];
+    let mut grid = Grid::new(caption, &header);
+    for (phase, job) in all {
+        grid.row(row(name(phase, job), job));
+    }
+    grid
+}
+
+fn row(name: String, job: &JobRecord) -> Vec<String> {
+    let (scale, unit) = job.metric.shown();
+    let mut row = vec![name, unit.to_string(), known(mean(job), scale)];
+    row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
+    row.extend([digits(job.summary.worst * scale), job.summary.samples.to_string()]);
+    row
+}
+
+/// Every phase by its label, and whether data arrived as sent.
+fn of_each(all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
+    let mut grid = samples("Every test", &[]);
+    grid.header.push("data".into());
+    for (phase, job) in all.iter().take(ROWS) {
+        let mut row = row(label(phase, &job.name), job);
+        row.push(verdict(&job.verdict));
+        grid.row(row);
+    }
+    if all.len() > ROWS {
+        grid.caption = format!("The first {ROWS} of {} measured tests; the CSV format has all", all.len());
+    }
+    grid
+}
+
+/// Numbers that kernels give beside their samples.
+fn named(view: &View<'_>) -> Grid {
+    let mut grid = Grid::new("Named numbers of the tests, in base units", &["Test", "phase", "name", "value"]);
+    for phase in &view.record.phases {
+        for job in &phase.jobs {
+            for (name, value) in &job.results {
+                grid.row([job.name.clone(), phase.name.clone(), name.clone(), exact(*value)]);
+            }
+        }
+    }
+    grid
+}
+
+/// Figures of merit of tests that are no canaries (HPC Challenge's, for instance) and that no model stands for.
+pub fn merits(view: &View<'_>) -> Vec<Merit> {
+    let of_canary = |p: &PhaseRecord| matches!(p.about, About::Alone { .. }) || view.in_impacts(p);
+    let phases = view.record.phases.iter().filter(|p| !of_canary(p) && !is_one_of_many(p));
+    phases.flat_map(|p| of_phase(&view.record.plan.suite, p)).collect()
+}

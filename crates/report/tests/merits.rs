@@ -1,0 +1,55 @@
+//! Figures of merit keep their names and values: records of 0.1.0 give what 0.1.0 printed of them.
+
+mod common;
+
+use common::of_0_1_0;
+use record::{RunRecord, Tells};
+use tailback_report::{View, format, merits};
+
+/// Figures that 0.1.0 printed and should not have: record, name, reason.
+const MISREAD: [(&str, &str, &str); 1] = [("ambient", "ambient.rest-0001.avg", "a pause has no result")];
+
+#[test]
+fn records_of_0_1_0_have_the_figures_of_merit_that_it_printed() {
+    let mut left_out = Vec::new();
+    for (name, record, printed) in of_0_1_0() {
+        let text = format("text").unwrap().write(&View::new(&record)).unwrap();
+        let ours: Vec<&str> = text.lines().filter(|l| l.starts_with("FOM ")).collect();
+        let mut theirs: Vec<&str> = printed.lines().collect();
+        theirs.retain(|line| {
+            let figure = line.split(' ').nth(1).unwrap();
+            let misread = MISREAD.iter().any(|(record, wrong, _)| *record == name && *wrong == figure);
+            left_out.extend(misread.then(|| figure.to_string()));
+            !misread
+        });
+        assert_eq!(ours, theirs, "{name}");
+    }
+    assert_eq!(left_out.len(), MISREAD.len(), "0.1.0 printed only {left_out:?}");
+}
+
+/// Samples of a ping-pong and of rings are how long they took; 0.1.0 took them for latencies and bandwidths. A pause tells nothing.
+#[test]
+fn only_what_a_job_tells_is_a_figure_of_merit() {
+    let mut record = common::hpcc(1.0, 1);
+    let has = |record: &RunRecord, name: &str| merits(&View::new(record)).iter().any(|m| m.name == name);
+    for test in ["ping-pong-latency", "ping-pong-bandwidth", "ring-bandwidth"] {
+        assert!(!has(&record, &format!("hpcc.mpi.{test}.avg")), "{test}");
+    }
+    assert!(has(&record, "hpcc.mpi.ping-pong-latency.latency_avg_s") && has(&record, "hpcc.mpi.hpl.avg"));
+    for job in record.phases.iter_mut().flat_map(|p| &mut p.jobs) {
+        job.tells = Tells::Nothing;
+    }
+    assert_eq!(merits(&View::new(&record)), []);
+}
+
+/// A name that two figures have could be required, but not told apart.
+#[test]
+fn every_name_is_used_once() {
+    for (name, record) in common::every_record() {
+        let mut names: Vec<String> = merits(&View::new(&record)).into_iter().map(|m| m.name).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "{name}");
+    }
+}
