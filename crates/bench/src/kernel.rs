@@ -76,7 +76,7 @@ pub trait Pattern {
     /// Untimed check of what the last step of a block received.
     fn verify(&mut self) -> Verdict;
     /// Named numbers beside the samples: sizes, residuals, rates of parts. Asked for once, after the last block.
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         Vec::new()
     }
     /// What a reader must know: the library that computed, an algorithm that was chosen. Asked for once, after the last block.
@@ -87,7 +87,7 @@ pub trait Pattern {
 
 /// One named number of one rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct NamedNumber {
     /// Its name in the record, with its unit as the last word: `time_s`, `residual`.
     pub name: String,
     /// Its value on this rank, in base units.
@@ -111,13 +111,13 @@ pub enum Merge {
     Mean,
 }
 
-impl Outcome {
+impl NamedNumber {
     /// A number that is the same on all ranks.
-    pub fn same(name: &str, value: f64) -> Outcome {
-        Outcome::new(name, value, Merge::First)
+    pub fn same(name: &str, value: f64) -> NamedNumber {
+        NamedNumber::new(name, value, Merge::First)
     }
     /// A number to be merged.
-    pub fn new(name: &str, value: f64, merge: Merge) -> Outcome {
-        Outcome { name: name.into(), value, merge }
+    pub fn new(name: &str, value: f64, merge: Merge) -> NamedNumber {
+        NamedNumber { name: name.into(), value, merge }
     }
 }

@@ -13,7 +13,7 @@ pub mod suites;
 
 pub use counters::Counters;
 pub use engine::{Beat, Facts, Observer, run};
-pub use kernel::{Kernel, Merge, Outcome, Pattern, Progress, Setup};
+pub use kernel::{Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, kernel};
 pub use layout::Seat;
 pub use suites::{SUITES, Suite, suite};

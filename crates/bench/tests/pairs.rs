@@ -6,7 +6,7 @@ use comm::{Comm, Machine};
 use record::{Layout, Payload, Plan, RunRecord, Verdict};
 use spec::Params;
 use std::sync::Mutex;
-use tailback_bench::suites::contention::{self, Flow, Mode};
+use tailback_bench::suites::contention::{self, Mode, PlannedFlow};
 use tailback_bench::suites::{Request, suite};
 use tailback_bench::{KERNELS, Setup};
 
@@ -128,7 +128,7 @@ fn the_machine_says_which_node_shares_a_switch_and_which_slots_a_socket() {
 
 #[test]
 fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
-    let flow = |name: &str, to, start_ps| Flow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
+    let flow = |name: &str, to, start_ps| PlannedFlow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
     let mode = Mode::Times { repeats: 1, lead_ps: 0 };
     let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1, 0)], mode);
     let late = contention::phases(("late", record::Purpose::Score), &[flow("a", 1, 1_000_000_000)], mode);
@@ -144,7 +144,7 @@ fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
 
 #[test]
 fn steady_rates_are_shared() {
-    let flow = |name: &str, to| Flow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
+    let flow = |name: &str, to| PlannedFlow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
     let mode = Mode::Rates { seconds: 2e-3, window: 4 };
     let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1)], mode);
     let both = contention::phases(("both", record::Purpose::Score), &[flow("a", 1), flow("b", 2)], mode);

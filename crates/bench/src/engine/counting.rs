@@ -34,7 +34,7 @@ pub(super) struct Start {
 }
 
 /// What one node counted in a phase.
-struct Counted {
+struct NodeGrowth {
     jobs: Vec<u32>,
     growth: Vec<(String, u64)>,
 }
@@ -81,12 +81,12 @@ impl<'w> Counting<'w> {
         self.world.barrier();
         let mut growth = growth(&start.readings, &readings);
         growth.retain(|(_, grown)| *grown > 0);
-        let counted = (self.here.rank() == 0).then_some(Counted { jobs: start.jobs, growth });
+        let counted = (self.here.rank() == 0).then_some(NodeGrowth { jobs: start.jobs, growth });
         gather(self.world, phase, counted.as_ref())
     }
 }
 
-fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&Counted>) -> Vec<CounterRecord> {
+fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Vec<CounterRecord> {
     let names = choose(world, counted);
     if names.is_empty() {
         return Vec::new();
@@ -103,7 +103,7 @@ fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&Counted>) -> Vec<Cou
 }
 
 /// The names to keep, the same on every rank: those that most nodes saw move, in the order of the sources.
-fn choose(world: &dyn Comm, counted: Option<&Counted>) -> Vec<String> {
+fn choose(world: &dyn Comm, counted: Option<&NodeGrowth>) -> Vec<String> {
     let mine: Vec<(&str, u64)> =
         counted.iter().flat_map(|c| &c.growth).map(|(name, _)| (name.as_str(), 1)).take(NAMES).collect();
     let mut merge = |a: Vec<u8>, b: Vec<u8>| {
@@ -159,7 +159,7 @@ fn read_names(bytes: &[u8]) -> Vec<(&str, u64)> {
 }
 
 /// A node's row: how many jobs, which, and one value for each name.
-fn row(counted: &Counted, names: &[String]) -> Vec<u8> {
+fn row(counted: &NodeGrowth, names: &[String]) -> Vec<u8> {
     let grown: BTreeMap<&str, u64> = counted.growth.iter().map(|(name, x)| (name.as_str(), *x)).collect();
     let jobs = std::iter::once(counted.jobs.len() as u64).chain(counted.jobs.iter().map(|j| u64::from(*j)));
     let values = names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0));

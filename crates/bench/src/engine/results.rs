@@ -1,6 +1,6 @@
 //! The named numbers of a job, merged over its ranks.
 
-use crate::kernel::{Merge, Outcome};
+use crate::kernel::{Merge, NamedNumber};
 use std::collections::BTreeMap;
 
 /// Numbers by name; a mean is kept as a sum and a count until the end.
@@ -11,8 +11,8 @@ const MERGES: [Merge; 5] = [Merge::First, Merge::Min, Merge::Max, Merge::Sum, Me
 
 impl Results {
     /// One rank's numbers.
-    pub fn new(outcomes: Vec<Outcome>) -> Results {
-        Results(outcomes.into_iter().map(|o| (o.name, (o.merge, o.value, 1.0))).collect())
+    pub fn new(numbers: Vec<NamedNumber>) -> Results {
+        Results(numbers.into_iter().map(|n| (n.name, (n.merge, n.value, 1.0))).collect())
     }
 
     /// Adds those of ranks above.
@@ -76,12 +76,13 @@ mod tests {
 
     #[test]
     fn ranks_merge_by_their_tags_after_a_journey() {
-        let rank =
-            |x: f64| Results::new(MERGES.iter().map(|m| Outcome::new(&format!("{m:?}"), x, *m)).collect::<Vec<_>>());
+        let rank = |x: f64| {
+            Results::new(MERGES.iter().map(|m| NamedNumber::new(&format!("{m:?}"), x, *m)).collect::<Vec<_>>())
+        };
         let mut all = Results::from_bytes(&rank(2.0).to_bytes());
         all.merge(Results::from_bytes(&rank(5.0).to_bytes()));
         all.merge(rank(-1.0));
-        all.merge(Results::new(vec![Outcome::same("late", 7.0), Outcome::same("none", f64::NAN)]));
+        all.merge(Results::new(vec![NamedNumber::same("late", 7.0), NamedNumber::same("none", f64::NAN)]));
         let got = all.finish();
         let want = [("First", 2.0), ("Max", 5.0), ("Mean", 2.0), ("Min", -1.0), ("Sum", 6.0), ("late", 7.0)];
         assert_eq!(got, want.iter().map(|(n, x)| (n.to_string(), *x)).collect());

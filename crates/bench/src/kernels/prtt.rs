@@ -4,7 +4,7 @@
 //! last one. The sample is the time from the first message to the answer.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -124,8 +124,8 @@ impl Pattern for Prtt<'_> {
         self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let pause = self.pause.filter(|_| self.spaced && leads(self.comm));
-        pause.map(|p| Outcome::new("pause_s", p.secs(), Merge::First)).into_iter().collect()
+        pause.map(|p| NamedNumber::new("pause_s", p.secs(), Merge::First)).into_iter().collect()
     }
 }

@@ -13,7 +13,7 @@
 
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree};
 use local::bcnrand::Stream;
 use local::fft::{Batch, Complex, Direction, Plan, Roots, is_smooth, largest_smooth};
@@ -422,14 +422,14 @@ impl Pattern for Fft<'_> {
         bounded("the scaled error", self.error / (logarithm * EPS), self.threshold, self.deal.m as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         vec![
-            Outcome::same("n", self.n as f64),
+            NamedNumber::same("n", self.n as f64),
             // Rank 0's own time counts, by the original's rules.
-            Outcome::same("time_s", self.time),
-            Outcome::same("flops_per_s", flops(self.n) as f64 / self.time.max(1e-12)),
-            Outcome::new("max_error", self.error, Merge::Max),
-            Outcome::same("ranks", self.deal.comm.size() as f64),
+            NamedNumber::same("time_s", self.time),
+            NamedNumber::same("flops_per_s", flops(self.n) as f64 / self.time.max(1e-12)),
+            NamedNumber::new("max_error", self.error, Merge::Max),
+            NamedNumber::same("ranks", self.deal.comm.size() as f64),
         ]
     }
 }

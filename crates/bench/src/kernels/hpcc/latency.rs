@@ -4,7 +4,7 @@
 //! measurement counts; of all pairs the smallest, the largest and the mean.
 
 use super::pairs::{SHORTEST, clients, longer, servers, stride};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::unchecked;
 use comm::{Buffer, Comm, Data, Op, Reduce, Refusal, Tag, Vector, agree};
 use record::{Metric, Payload, Tells, Verdict};
@@ -223,7 +223,7 @@ impl Pattern for PingPong<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let [shortest, longest, times, rates, pairs] = self.found;
         let size = self.size as f64;
         [
@@ -236,7 +236,7 @@ impl Pattern for PingPong<'_> {
             ("bandwidth_avg_bytes_per_s", rates / pairs),
             ("bandwidth_max_bytes_per_s", size / shortest),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 }

@@ -10,7 +10,7 @@ use super::grid::{Cyclic, Shape};
 use super::hpl::{MAPPING, P, Q};
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use local::lcg::Source;
 use local::transpose::transpose_add;
@@ -435,7 +435,7 @@ impl Pattern for Ptrans<'_> {
         bounded("the scaled residual", scaled, self.threshold.next_up(), checked as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let n = self.deal.n as f64;
         let Shape { p, q, .. } = self.deal.shape;
         [
@@ -447,7 +447,7 @@ impl Pattern for Ptrans<'_> {
             ("time_s", self.time),
             ("residual", self.residual),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 }

@@ -3,7 +3,7 @@
 use super::library::pool;
 use super::route::{Run, Split, Stream};
 use super::{THREADS, array, modelled, not_computed};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, agree};
 use local::random_access::{Generator, Method, Table, UPDATES_PER_WORD};
 use local::{Buffer, Pool};
@@ -143,9 +143,9 @@ impl Pattern for Alone<'_> {
         judge(self.errors, 1 << self.bits)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let words = (1u64 << self.bits) as f64;
-        vec![Outcome::same("n", words), Outcome::new("errors", self.errors as f64, Merge::Max)]
+        vec![NamedNumber::same("n", words), NamedNumber::new("errors", self.errors as f64, Merge::Max)]
     }
 
     fn notes(&mut self) -> Vec<String> {
@@ -297,7 +297,7 @@ impl Pattern for Together<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let words = (1u64 << self.split.bits) as f64;
         let updates = self.total() as f64;
         [
@@ -311,7 +311,7 @@ impl Pattern for Together<'_> {
             ("time_bound_s", if self.bound > Time::ZERO { self.bound.secs() } else { -1.0 }),
             ("algorithm", if self.hypercube { 1.0 } else { 0.0 }),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 

@@ -4,7 +4,7 @@
 //! four operations at the same time. A rank keeps the shorter time, the slowest rank counts, and of all measurements the best.
 
 use super::pairs::{SHORTEST, longer};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use record::{Metric, Tells, Verdict};
@@ -157,7 +157,7 @@ impl Pattern for Rings<'_> {
         self.verdict.clone()
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let size = self.size as f64;
         let Some((natural, random)) = self.best.split_first() else { return Vec::new() };
         let mut all = vec![("natural_latency_s", *natural), ("natural_bandwidth_bytes_per_s", size / natural)];
@@ -166,7 +166,7 @@ impl Pattern for Rings<'_> {
             let mean = (random.iter().map(|t| t.ln()).sum::<f64>() / random.len() as f64).exp();
             all.extend([("random_latency_s", mean), ("random_bandwidth_bytes_per_s", size / mean)]);
         }
-        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+        all.into_iter().map(|(name, value)| NamedNumber::same(name, value)).collect()
     }
 }
 

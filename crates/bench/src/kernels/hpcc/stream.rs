@@ -5,7 +5,7 @@
 
 use super::library::pool;
 use super::{THREADS, bounded, modelled, not_computed};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, Vector};
 use local::Pool;
 use local::stream::{Arrays, Kernel as Loop, Stores};
@@ -125,10 +125,10 @@ impl Pattern for Stream<'_> {
         bounded("the mean relative error", self.deviation, TOLERANCE.next_up(), 3 * self.n as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
-        let mut all = vec![Outcome::same("n", self.n as f64), Outcome::same("deviation", self.deviation)];
+    fn results(&mut self) -> Vec<NamedNumber> {
+        let mut all = vec![NamedNumber::same("n", self.n as f64), NamedNumber::same("deviation", self.deviation)];
         for ((kernel, name), time) in Loop::ALL.into_iter().zip(["copy", "scale", "add", "triad"]).zip(self.best) {
-            all.push(Outcome::same(&format!("{name}_bytes_per_s"), (kernel.bytes() * self.n) as f64 / time));
+            all.push(NamedNumber::same(&format!("{name}_bytes_per_s"), (kernel.bytes() * self.n) as f64 / time));
         }
         all
     }

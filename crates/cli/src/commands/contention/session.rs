@@ -9,7 +9,7 @@ use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::Machine;
 use crate::progress::Watch;
-use bench::suites::contention::{self as suite, Flow, Mode};
+use bench::suites::contention::{self as suite, Mode, PlannedFlow};
 use bench::{Facts, Observer, Seat};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
@@ -298,7 +298,7 @@ impl Session<'_> {
 }
 
 /// A graph's flows as the suite wants them.
-fn flows(graph: &Graph, mode: Times) -> Result<Vec<Flow>, String> {
+fn flows(graph: &Graph, mode: Times) -> Result<Vec<PlannedFlow>, String> {
     let one = |f: &model::contention::Flow| {
         if f.after.is_some() {
             return Err(format!("flow `{}` starts after another: such graphs can be predicted, not measured", f.name));
@@ -308,7 +308,7 @@ fn flows(graph: &Graph, mode: Times) -> Result<Vec<Flow>, String> {
         }
         let bytes = if mode.steady() { STEADY_BYTES.min(f.bytes as u64) } else { f.bytes as u64 };
         let start_ps = spec::Time::from_secs(f.start).ps();
-        Ok(Flow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
+        Ok(PlannedFlow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
     };
     graph.flows.iter().map(one).collect()
 }

@@ -22,7 +22,7 @@ pub use swap::Swap;
 use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Progress, Setup, Traits};
+use crate::kernel::{Kernel, NamedNumber, Pattern, Progress, Setup, Traits};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
@@ -287,7 +287,7 @@ impl Pattern for Hpl<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let Some(lu) = &self.lu else { return Vec::new() };
         let Shape { p, q, .. } = lu.grid.shape;
         let Norms { r_inf, a_one, a_inf, x_one, x_inf, b_inf } = self.norms;
@@ -301,7 +301,7 @@ impl Pattern for Hpl<'_> {
             all.extend([("residual", self.residual), ("eps", EPS), ("rnorm_inf", r_inf), ("anorm_1", a_one)]);
             all.extend([("anorm_inf", a_inf), ("xnorm_1", x_one), ("xnorm_inf", x_inf), ("bnorm_inf", b_inf)]);
         }
-        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+        all.into_iter().map(|(name, value)| NamedNumber::same(name, value)).collect()
     }
 
     fn notes(&mut self) -> Vec<String> {
