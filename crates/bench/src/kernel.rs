@@ -2,6 +2,7 @@
 
 use comm::{Comm, Refusal};
 use record::{Metric, Payload, Role, Tells, Verdict};
+use serde::{Deserialize, Serialize};
 use spec::{Card, Params, Work};
 
 /// One entry of the table of kernels.
@@ -97,7 +98,7 @@ pub struct NamedNumber {
 }
 
 /// How the ranks' values of one named number become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Merge {
     /// The lowest rank's that gives one: for numbers that are the same everywhere.
     First,

@@ -12,6 +12,7 @@ mod measured;
 mod partial;
 mod recorder;
 mod results;
+mod wire;
 
 use crate::counters::Counters;
 use crate::kernel::{Kernel, Progress, Setup};
