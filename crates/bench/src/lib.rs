@@ -9,11 +9,13 @@ pub mod kernel;
 pub mod kernels;
 pub mod layout;
 pub mod payload;
+mod stopwatch;
 pub mod suites;
 
 pub use counters::Counters;
 pub use engine::{Beat, Facts, Observer, run};
-pub use kernel::{Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
-pub use kernels::{KERNELS, kernel};
+pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
+pub use kernels::{KERNELS, called};
 pub use layout::Seat;
+pub use stopwatch::{Lap, Stopwatch};
 pub use suites::{SUITES, Suite, suite};

@@ -2,17 +2,8 @@
 
 mod common;
 
-use record::{Ended, Job, Layout, Payload, Plan, Role, Status, Verdict};
-use spec::Params;
-use tailback_bench::suites::{Request, SUITES};
-
-fn plan(suite: &str, nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
-    let suite = SUITES.iter().find(|s| s.card.name == suite).unwrap();
-    let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout::even(nodes, ranks);
-    (suite.plan)(&Request { params: &params, layout, seed: 3, payload: Payload::Checked }).unwrap()
-}
+use common::plan;
+use record::{Ended, Job, Plan, Role, Status, Verdict};
 
 const QUICK: &[(&str, &str)] = &[("rounds", "6"), ("cut", "50"), ("time", "10ms")];
 

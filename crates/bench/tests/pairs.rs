@@ -3,56 +3,17 @@
 mod common;
 
 use comm::{Comm, Machine};
-use record::{Layout, Payload, Plan, RunRecord, Verdict};
+use record::{Payload, Plan, RunRecord};
 use spec::Params;
 use std::sync::Mutex;
 use tailback_bench::suites::contention::{self, Mode, PlannedFlow};
-use tailback_bench::suites::{Request, suite};
-use tailback_bench::{KERNELS, Setup};
-
-const NAMES: [&str; 8] =
-    ["pair-pingpong", "pair-stream", "pair-duplex", "pair-queue", "eager-limit", "pair-prtt", "flow", "flow-rate"];
-
-#[test]
-fn data_arrive_as_sent_and_an_odd_rank_looks_on() {
-    for name in NAMES {
-        let kernel = KERNELS.iter().find(|k| k.card.name == name).unwrap();
-        for ranks in [2, 3, 4] {
-            let sized = kernel.card.params.iter().any(|p| p.name == "size");
-            let given = sized.then(|| ("size".to_string(), "3000".to_string())).into_iter().collect();
-            let params = kernel.card.resolve(&given).unwrap();
-            let verdicts = Mutex::new(Vec::new());
-            let body = |world: &dyn Comm| {
-                let setup =
-                    Setup { comm: world, params: &params, seed: 7, payload: Payload::Checked, progress: &|_| () };
-                let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
-                for round in 0..2 {
-                    pattern.arrange(round);
-                    for _ in 0..3 {
-                        pattern.step();
-                    }
-                    let verdict = pattern.verify();
-                    verdicts.lock().unwrap().push(verdict);
-                }
-            };
-            common::machine(ranks, 1).run(&body).unwrap_or_else(|e| panic!("{name} on {ranks}: {e}"));
-            let all = verdicts.into_inner().unwrap().into_iter().reduce(Verdict::and).unwrap();
-            assert!(matches!(all, Verdict::Right { checked } if checked > 0), "{name} on {ranks}: {all:?}");
-        }
-    }
-}
 
 fn run(nodes: u32, slots: u32, plan: &Plan) -> RunRecord {
     common::run(&common::machine(nodes as usize, slots as usize), plan, false)
 }
 
 fn maxrate(options: &[(&str, &str)]) -> RunRecord {
-    let suite = suite("maxrate").unwrap();
-    let given: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout::even(2, 4);
-    let plan = (suite.plan)(&Request { params: &params, layout, seed: 1, payload: Payload::Checked }).unwrap();
-    run(2, 4, &plan)
+    run(2, 4, &common::plan("maxrate", 2, 4, options))
 }
 
 /// Mean of a phase's samples in seconds.

@@ -3,6 +3,7 @@
 //! Every rank calls [`run`] with the same plan. For each phase the ranks are divided into jobs and the jobs into instances;
 //! background jobs start and say when they are warm; measured jobs run; background jobs are told to stop; what was recorded is merged
 //! up a tree to rank 0, after the phase and never during it.
+#![expect(clippy::disallowed_methods, reason = "the engine is what times")]
 
 mod background;
 mod counting;
@@ -15,8 +16,8 @@ mod results;
 mod wire;
 
 use crate::counters::Counters;
-use crate::kernel::{Kernel, Progress, Setup};
-use crate::kernels::kernel;
+use crate::kernel::{Arithmetic, Kernel, Progress, Setup};
+use crate::kernels::called;
 use crate::layout::{Seat, node_order};
 use background::Orders;
 use comm::{Comm, Reduce};
@@ -80,11 +81,13 @@ struct Run<'a> {
     seat: Seat,
     observer: &'a dyn Observer,
     counting: Option<Counting<'a>>,
+    arithmetic: Arithmetic,
 }
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
-    let run = Run { world, plan, seat, observer, counting: Counting::new(world, &facts.counters) };
+    let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
+    let run = Run { world, plan, seat, observer, counting, arithmetic };
     let mut record = (world.rank() == 0).then(|| empty_record(plan, seat.layout, facts));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
@@ -169,8 +172,8 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
 
 /// The kernel and its parameters; both were checked before any rank started.
 fn resolve(name: &str, params: &Params) -> (&'static Kernel, Params) {
-    let kernel = kernel(name).expect("checked before the run");
-    (kernel, kernel.card.resolve(params).expect("checked before the run"))
+    let called = called(name).expect("checked before the run");
+    (called.kernel, called.resolve(params).expect("checked before the run"))
 }
 
 fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Part<'_>) -> Partial {
@@ -184,7 +187,8 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
             run.observer.progress(done);
         }
     };
-    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.plan.payload, progress: &progress };
+    let setup = Setup::new(&*part.instance, &params, run.arithmetic);
+    let setup = Setup { seed, payload: run.plan.payload, progress: &progress, ..setup };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     // Other jobs may load the network already, so what this one must know first does not go through it.
     let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));

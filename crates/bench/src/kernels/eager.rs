@@ -5,7 +5,8 @@
 //! double until one blocks; then the limit is bisected. Only the leader decides, and it tells its partner every size.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Stamp, unchecked};
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::{Metric, Payload, Verdict};
@@ -27,7 +28,11 @@ pub const LIMIT: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("words that announce a message are not counted"),
+        tiny: &[("most", "1KiB"), ("votes", "1")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -113,6 +118,7 @@ impl Search {
 
 struct Limit<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     settings: SearchPlan,
     delay: Time,
     carried: bool,
@@ -138,6 +144,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let room = if carried { settings.most.max(settings.first) as usize } else { 0 };
     Ok(Box::new(Limit {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         settings,
         delay: p.time("delay"),
         carried,
@@ -163,9 +170,9 @@ impl Limit<'_> {
         self.tell(peer, size, late);
         self.comm.exchange(&mut [Op::recv(peer, WORD, &mut [0; 8])]);
         let data = if self.carried { Data::Bytes(&self.bytes[..size as usize]) } else { Data::Len(size as usize) };
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         self.comm.exchange(&mut [Op::Send { to: peer, tag: MESSAGE, data }]);
-        let took = self.comm.now().since(begin).secs();
+        let took = lap.seconds();
         // The next word must not overtake a message that is still to be received.
         self.comm.exchange(&mut [Op::recv(peer, WORD, &mut [0; 8])]);
         took

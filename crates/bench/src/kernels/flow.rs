@@ -28,7 +28,7 @@ pub const FLOW: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, false),
 };
 
@@ -45,9 +45,11 @@ pub const RATE: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, true),
 };
+
+const TINY: &[(&str, &str)] = &[("size", "3000")];
 
 const TAG: Tag = 21;
 const SENDER: usize = 0;

@@ -78,7 +78,7 @@ pub fn suite(name: &str) -> Result<&'static Suite, String> {
 pub fn check(plan: &Plan, layout: Layout) -> Result<(), SuiteError> {
     plan.check(layout.nodes, layout.max_ranks_per_node)?;
     for job in plan.phases.iter().flat_map(|p| &p.jobs) {
-        crate::kernels::kernel(&job.kernel).map_err(SuiteError::Unknown)?.card.resolve(&job.params)?;
+        crate::kernels::called(&job.kernel).map_err(SuiteError::Unknown)?.resolve(&job.params)?;
     }
     Ok(())
 }

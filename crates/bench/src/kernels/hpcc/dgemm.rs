@@ -2,7 +2,7 @@
 
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
 use local::blas::{Trans, peak};
 use local::{Buffer, Mat, MatMut};
@@ -19,7 +19,7 @@ pub const DGEMM: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits { one_step: true, tiny: &[("n", "40")], ..Traits::PLAIN },
     start,
 };
 
@@ -55,14 +55,14 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         model,
         n,
         threshold: setup.params.real("threshold"),
-        engine: engine(setup.comm, setup.params, model)?,
+        engine: engine(&setup)?,
         a: matrix()?,
         b: matrix()?,
         c: matrix()?,
         seed: setup.seed,
         round: 0,
         residual: 0.0,
-        real: !setup.comm.charge(Work::NONE),
+        real: setup.arithmetic == Arithmetic::Real,
         peaks: Vec::new(),
     }))
 }
