@@ -38,17 +38,6 @@ fn background_jobs_outlast_the_measured_one() {
     }
 }
 
-#[test]
-fn every_suite_runs_on_small_and_uneven_numbers_of_nodes() {
-    for suite in ["gpcnet", "network"] {
-        for nodes in [2, 3, 4, 7] {
-            let record = common::run(&common::machine(nodes, 1), &plan(suite, nodes as u32, 1, QUICK), false);
-            assert_eq!(record.status, Status::Complete, "{suite} on {nodes}");
-            assert!(!record.has_wrong_data());
-        }
-    }
-}
-
 /// Ranks whose clocks differ must still agree on every step count: a disagreement deadlocks, and the simulator says so.
 #[test]
 fn clocks_that_differ_change_nothing_that_is_agreed() {

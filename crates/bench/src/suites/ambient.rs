@@ -25,6 +25,7 @@ pub const AMBIENT: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("repeat", "2"), ("every", "1us"), ("time", "1ms"), ("rounds", "3"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

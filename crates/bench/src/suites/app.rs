@@ -22,6 +22,7 @@ pub const APP: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("command", "true"), ("repeat", "2"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

@@ -23,6 +23,7 @@ pub const CONGEST: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("time", "1ms"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

@@ -28,6 +28,7 @@ pub const CONTENTION: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("size", "64KiB"), ("repeats", "2")],
 };
 
 /// One flow of a graph.

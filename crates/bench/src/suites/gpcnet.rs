@@ -38,6 +38,7 @@ pub const GPCNET: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };
 
 /// Which kernels are measured.

@@ -16,6 +16,7 @@ pub const HARNESS: Suite = Suite {
         ],
     },
     plan,
+    tiny: &[("steps", "10"), ("rounds", "3")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

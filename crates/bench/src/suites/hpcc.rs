@@ -63,6 +63,13 @@ pub const HPCC: Suite = Suite {
         ],
     },
     plan,
+    // All but the messages of two megabytes, of which the simulator sends every packet.
+    tiny: &[
+        ("n", "64"),
+        ("nb", "8"),
+        ("memory", "1MiB"),
+        ("only", "star,single,random-access,random-access-lcg,ptrans,fft,ping-pong-latency,ring-latency,hpl"),
+    ],
 };
 
 /// Permutations of the ranks that PTRANS tries.

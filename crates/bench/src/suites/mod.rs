@@ -23,6 +23,8 @@ pub struct Suite {
     pub card: Card,
     /// Makes the plan.
     pub plan: fn(&Request<'_>) -> Result<Plan, SuiteError>,
+    /// Parameters with which it runs in a moment on a simulated machine: for tests, and as an example.
+    pub tiny: &'static [(&'static str, &'static str)],
 }
 
 /// What a plan is made from.

@@ -16,6 +16,7 @@ pub const NETWORK: Suite = Suite {
         params: &[SLOTS, TIME, ROUNDS, PRECISION, CUT],
     },
     plan,
+    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };
 
 /// Job name, kernel and ring order, in the order of the original's table.
