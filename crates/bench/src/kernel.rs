@@ -1,7 +1,9 @@
 //! What a kernel is: a card, a metric and a way to start it on a communicator.
 
+use crate::stopwatch::Stopwatch;
 use comm::{Comm, Refusal};
 use record::{Metric, Payload, Role, Tells, Verdict};
+use serde::{Deserialize, Serialize};
 use spec::{Card, Params, Work};
 
 /// One entry of the table of kernels.
@@ -23,21 +25,146 @@ pub struct Kernel {
 pub struct Traits {
     /// What it is called in the tables of the benchmark that it comes from; its name if nothing else is known.
     pub title: Option<fn(&Params, Role) -> &'static str>,
+    /// Other names of it, each with parameters that go with the name.
+    pub aliases: &'static [Alias],
     /// Which of its numbers are the result.
     pub tells: Tells,
     /// Whether many ranks send to one.
     pub incast: bool,
+    /// How often it runs when it is measured.
+    pub measured: Loops,
+    /// How it runs as a congestor.
+    pub congestor: fn(&Asked<'_>) -> Congesting,
+    /// What the bytes of its `Work` are.
+    pub declares: Declares,
+    /// What its verdict rests on.
+    pub evidence: Evidence,
+    /// Whether its check holds for blocks of one step only: each step works on what the last one left.
+    pub one_step: bool,
+    /// Parameters with which it runs in a moment and every message is longer than a control word: for tests.
+    pub tiny: &'static [(&'static str, &'static str)],
 }
 
 impl Traits {
-    /// A kernel that only measures what it does.
-    pub const PLAIN: Traits = Traits { title: None, tells: Tells::Samples, incast: false };
+    /// A kernel that only measures what it does, as often as GPCNeT does by default.
+    pub const PLAIN: Traits = Traits {
+        title: None,
+        aliases: &[],
+        tells: Tells::Samples,
+        incast: false,
+        measured: Loops::USUAL,
+        congestor: |asked| Congesting { steps: CONGESTOR_STEPS.on(asked.nodes), set: &[] },
+        declares: Declares::Exact,
+        evidence: Evidence::Data,
+        one_step: false,
+        tiny: &[],
+    };
+}
+
+/// Another name of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Alias {
+    /// The name.
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Parameters that it stands for; those that a user gives go first.
+    pub params: &'static [(&'static str, &'static str)],
+}
+
+/// What the bytes of a kernel's `Work` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declares {
+    /// Exactly those that it moves over the network.
+    Exact,
+    /// Those of the call or of the operation that a sample is of, and why they are not the network's.
+    AsCalled(&'static str),
+}
+
+/// What a kernel's verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Data that it received or computed: a wrong value is seen.
+    Data,
+    /// Something else, which is said here: spoiled data change nothing.
+    Other(&'static str),
+    /// There is nothing to check, and why.
+    Nothing(&'static str),
+}
+
+/// How often a measured kernel runs. GPCNeT counts a measurement as all its arrangements; a block here is one of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loops {
+    /// Untimed steps at the start of a block.
+    pub warmup: u32,
+    /// Timed steps of a block.
+    pub steps: Steps,
+    /// Different arrangements (rings) that blocks cycle through.
+    pub arrangements: u32,
+    /// Blocks of each arrangement at most.
+    pub measurements: u64,
+}
+
+impl Loops {
+    /// GPCNeT 1.3: what a test without rings does.
+    pub const USUAL: Loops = Loops { warmup: 1, steps: Steps::always(200), arrangements: 1, measurements: 100_000 };
+}
+
+/// A number of steps, scaled down in proportion above a number of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    count: u32,
+    up_to: u32,
+}
+
+impl Steps {
+    /// The same on any number of nodes.
+    pub const fn always(count: u32) -> Steps {
+        Steps { count, up_to: u32::MAX }
+    }
+    /// So many on up to `up_to` nodes.
+    pub const fn up_to(up_to: u32, count: u32) -> Steps {
+        Steps { count, up_to }
+    }
+    /// How many on `nodes` nodes: at least one.
+    pub fn on(self, nodes: u32) -> u32 {
+        let Steps { count, up_to } = self;
+        if nodes <= up_to { count } else { (f64::from(count) * f64::from(up_to) / f64::from(nodes)).max(1.0) as u32 }
+    }
+}
+
+/// Steps between two looks at the stop signal of a congestor. GPCNeT 1.3.
+pub const CONGESTOR_STEPS: Steps = Steps::up_to(32, 512);
+
+/// What a kernel is told when it is asked how it runs as a congestor.
+pub struct Asked<'a> {
+    /// Parameters that a user or an alias set.
+    pub given: &'a Params,
+    /// All parameters.
+    pub params: &'a Params,
+    /// Nodes of the job.
+    pub nodes: u32,
+}
+
+/// How a kernel runs as a congestor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congesting {
+    /// Steps between two looks at the stop signal.
+    pub steps: u32,
+    /// Parameters that differ from what they are in other roles.
+    pub set: &'static [(&'static str, &'static str)],
 }
 
 impl Kernel {
     /// What a job of it is called in the tables of the benchmark that it comes from.
     pub fn title(&self, params: &Params, role: Role) -> &'static str {
         self.traits.title.map_or(self.card.name, |title| title(params, role))
+    }
+
+    /// Every name of it with the parameters that go with the name: its own, then its aliases.
+    pub fn names(&self) -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> + use<> {
+        let own: (_, &'static [_]) = (self.card.name, &[]);
+        std::iter::once(own).chain(self.traits.aliases.iter().map(|a| (a.name, a.params)))
     }
 }
 
@@ -54,8 +181,36 @@ pub struct Setup<'c> {
     pub seed: u64,
     /// Whether messages carry data that is checked.
     pub payload: Payload,
+    /// Who does the arithmetic.
+    pub arithmetic: Arithmetic,
+    /// For tests whose rules say which part of a step counts.
+    pub stopwatch: Stopwatch<'c>,
     /// Told how far a long step is; nothing may depend on it.
     pub progress: &'c dyn Fn(Progress),
+}
+
+impl<'c> Setup<'c> {
+    /// With data that are checked and nobody who waits for it.
+    pub fn new(comm: &'c dyn Comm, params: &'c Params, arithmetic: Arithmetic) -> Setup<'c> {
+        let stopwatch = Stopwatch::new(comm);
+        Setup { comm, params, seed: 0, payload: Payload::Checked, arithmetic, stopwatch, progress: &|_| () }
+    }
+}
+
+/// Who does the arithmetic of a run: found once, when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// The processors of the machine that is measured.
+    Real,
+    /// Some host: what it takes on the machine is charged, and where nobody looks at its result it is not done at all.
+    Charged,
+}
+
+impl Arithmetic {
+    /// Asks the machine.
+    pub fn on(world: &dyn Comm) -> Arithmetic {
+        if world.charge(Work::NONE) { Arithmetic::Charged } else { Arithmetic::Real }
+    }
 }
 
 /// How far a step is, for people who wait.
@@ -76,7 +231,7 @@ pub trait Pattern {
     /// Untimed check of what the last step of a block received.
     fn verify(&mut self) -> Verdict;
     /// Named numbers beside the samples: sizes, residuals, rates of parts. Asked for once, after the last block.
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         Vec::new()
     }
     /// What a reader must know: the library that computed, an algorithm that was chosen. Asked for once, after the last block.
@@ -87,7 +242,7 @@ pub trait Pattern {
 
 /// One named number of one rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct NamedNumber {
     /// Its name in the record, with its unit as the last word: `time_s`, `residual`.
     pub name: String,
     /// Its value on this rank, in base units.
@@ -97,7 +252,7 @@ pub struct Outcome {
 }
 
 /// How the ranks' values of one named number become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Merge {
     /// The lowest rank's that gives one: for numbers that are the same everywhere.
     First,
@@ -111,13 +266,13 @@ pub enum Merge {
     Mean,
 }
 
-impl Outcome {
+impl NamedNumber {
     /// A number that is the same on all ranks.
-    pub fn same(name: &str, value: f64) -> Outcome {
-        Outcome::new(name, value, Merge::First)
+    pub fn same(name: &str, value: f64) -> NamedNumber {
+        NamedNumber::new(name, value, Merge::First)
     }
     /// A number to be merged.
-    pub fn new(name: &str, value: f64, merge: Merge) -> Outcome {
-        Outcome { name: name.into(), value, merge }
+    pub fn new(name: &str, value: f64, merge: Merge) -> NamedNumber {
+        NamedNumber { name: name.into(), value, merge }
     }
 }

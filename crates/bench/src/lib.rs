@@ -11,13 +11,15 @@ pub mod kernels;
 pub mod layout;
 pub mod payload;
 pub mod site;
+mod stopwatch;
 pub mod suites;
 
 pub use counters::Counters;
 pub use engine::{Beat, Facts, Observer, Stage, drive, run};
 pub use experiments::{Experiment, SuiteRun};
-pub use kernel::{Kernel, Merge, Outcome, Pattern, Progress, Setup};
-pub use kernels::{KERNELS, kernel};
+pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
+pub use kernels::{KERNELS, called};
 pub use layout::Seat;
 pub use site::{Ask, Scout, Site};
+pub use stopwatch::{Lap, Stopwatch};
 pub use suites::{SUITES, Suite, suite};

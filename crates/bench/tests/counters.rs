@@ -2,19 +2,12 @@
 
 mod common;
 
-use record::{Layout, Payload, Plan, Role};
-use spec::Params;
-use tailback_bench::Site;
-use tailback_bench::suites::SUITES;
+use record::{Plan, Role};
 use tailback_bench::{Counters, Seat};
 
 fn plan(nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
-    let suite = SUITES.iter().find(|s| s.card.name == "gpcnet").unwrap();
     let quick = [("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("canaries", "p2p-lat")];
-    let given: Params = quick.iter().chain(given).map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout::even(nodes, ranks);
-    suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).unwrap()
+    common::plan("gpcnet", nodes, ranks, &[&quick, given].concat())
 }
 
 #[test]

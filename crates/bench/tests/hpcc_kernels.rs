@@ -6,24 +6,22 @@ mod common;
 use comm::{Comm, Machine};
 use proptest::prelude::*;
 use record::{Payload, Verdict};
-use spec::Params;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use tailback_bench::{Setup, kernel};
+use tailback_bench::{Arithmetic, Setup, called};
 
 /// What a kernel gave on a number of ranks: the verdict of all blocks and ranks, and rank 0's numbers.
-struct Outcome {
+struct KernelRun {
     verdict: Verdict,
     results: BTreeMap<String, f64>,
 }
 
-fn run(name: &str, ranks: usize, payload: Payload, given: &[(&str, &str)], blocks: u64) -> Outcome {
-    let kernel = kernel(name).unwrap();
-    let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = kernel.card.resolve(&given).unwrap();
+fn run(name: &str, ranks: usize, payload: Payload, given: &[(&str, &str)], blocks: u64) -> KernelRun {
+    let kernel = called(name).unwrap().kernel;
+    let params = kernel.card.resolve(&common::params(given)).unwrap();
     let (verdicts, results) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
     let body = |world: &dyn Comm| {
-        let setup = Setup { comm: world, params: &params, seed: 5, payload, progress: &|_| () };
+        let setup = Setup { seed: 5, payload, ..Setup::new(world, &params, Arithmetic::Charged) };
         let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
         for block in 0..blocks {
             pattern.arrange(block);
@@ -39,11 +37,11 @@ fn run(name: &str, ranks: usize, payload: Payload, given: &[(&str, &str)], block
     };
     common::machine(ranks, 1).run(&body).unwrap_or_else(|e| panic!("{name} {given:?} on {ranks}: {e}"));
     let verdict = verdicts.into_inner().unwrap().into_iter().reduce(Verdict::and).unwrap();
-    Outcome { verdict, results: results.into_inner().unwrap() }
+    KernelRun { verdict, results: results.into_inner().unwrap() }
 }
 
 fn right(name: &str, ranks: usize, given: &[(&str, &str)]) -> BTreeMap<String, f64> {
-    let Outcome { verdict, results } = run(name, ranks, Payload::Checked, given, 2);
+    let KernelRun { verdict, results } = run(name, ranks, Payload::Checked, given, 2);
     assert!(matches!(verdict, Verdict::Right { checked } if checked > 0), "{name} {given:?} on {ranks}: {verdict:?}");
     results
 }
@@ -214,7 +212,7 @@ fn local_tests_are_right() {
         let found = right("dgemm", 2, &[("n", n)]);
         assert!(found["residual"] < 16.0);
     }
-    let kernel = kernel("stream").unwrap();
+    let kernel = called("stream").unwrap().kernel;
     assert_eq!(kernel.min_ranks, 1);
     let found = right("stream", 3, &[("n", "1000"), ("stores", "streaming")]);
     for name in ["copy", "scale", "add", "triad"] {
@@ -274,12 +272,11 @@ fn a_model_takes_the_time_of_the_real_run() {
 #[test]
 fn impossible_problems_are_refused_with_a_reason() {
     let refusal = |name: &str, given: &[(&str, &str)]| {
-        let kernel = kernel(name).unwrap();
-        let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let params = kernel.card.resolve(&given).unwrap();
+        let kernel = called(name).unwrap().kernel;
+        let params = kernel.card.resolve(&common::params(given)).unwrap();
         let said = Mutex::new(String::new());
         let body = |world: &dyn Comm| {
-            let setup = Setup { comm: world, params: &params, seed: 5, payload: Payload::Checked, progress: &|_| () };
+            let setup = Setup::new(world, &params, Arithmetic::Charged);
             let refusal = (kernel.start)(setup).err().map_or_else(String::new, |r| r.0);
             *said.lock().unwrap() = refusal;
         };

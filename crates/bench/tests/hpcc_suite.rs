@@ -2,17 +2,11 @@
 
 mod common;
 
-use record::{Layout, Payload, Plan, Verdict};
-use spec::Params;
-use tailback_bench::Site;
+use record::{Plan, Verdict};
 use tailback_bench::suite;
 
 fn plan(ranks: u32, given: &[(&str, &str)]) -> Result<Plan, String> {
-    let suite = suite("hpcc").unwrap();
-    let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = suite.card.resolve(&given).map_err(|e| e.to_string())?;
-    let layout = Layout::even(ranks, 1);
-    suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).map_err(|e| e.to_string())
+    common::plan_of(suite("hpcc").unwrap(), ranks, 1, given, 3)
 }
 
 #[test]
@@ -78,20 +72,13 @@ fn bad_input_is_refused_before_anything_runs() {
     assert!(said.contains("line "), "{said}");
 }
 
-/// All but the messages of two megabytes, of which the simulator sends every packet.
-const ONLY: &str = "star,single,random-access,random-access-lcg,ptrans,fft,ping-pong-latency,ring-latency,hpl";
-
 #[test]
 fn every_test_runs_and_is_right() {
-    for (ranks, layout) in [(1, (1, 1)), (3, (3, 1)), (4, (2, 2))] {
-        let machine = common::machine(layout.0, layout.1);
-        let suite = suite("hpcc").unwrap();
-        let given = [("n", "64"), ("nb", "8"), ("memory", "1MiB"), ("repetitions", "2"), ("only", ONLY)];
-        let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let params = suite.card.resolve(&given).unwrap();
-        let layout = Layout::even(layout.0 as u32, layout.1 as u32);
-        let plan = suite.plan_on(&params, &Site::new(layout, false), 3, Payload::Checked).unwrap();
-        let record = common::run(&machine, &plan, false);
+    let suite = suite("hpcc").unwrap();
+    for (nodes, slots) in [(1, 1), (3, 1), (2, 2)] {
+        let ranks = nodes * slots;
+        let plan = common::plan("hpcc", nodes, slots, &[suite.tiny, &[("repetitions", "2")]].concat());
+        let record = common::run(&common::machine(nodes as usize, slots as usize), &plan, false);
         for job in record.phases.iter().flat_map(|p| &p.jobs) {
             let alone = ranks == 1 && matches!(job.kernel.as_str(), "ping-pong" | "hpcc-rings");
             assert_eq!(job.skipped.is_some(), alone, "{} on {ranks}: {:?}", job.name, job.skipped);

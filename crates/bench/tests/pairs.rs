@@ -3,57 +3,17 @@
 mod common;
 
 use comm::{Comm, Machine};
-use record::{About, Layout, Members, Payload, Plan, RunRecord, Verdict};
-use spec::Params;
+use record::{About, Members, Payload, Plan, RunRecord};
 use std::sync::Mutex;
-use tailback_bench::suites::contention::{self, Flow, Mode};
-use tailback_bench::suites::suite;
-use tailback_bench::{Ask, Scout, Site};
-use tailback_bench::{KERNELS, Setup};
-
-const NAMES: [&str; 8] =
-    ["pair-pingpong", "pair-stream", "pair-duplex", "pair-queue", "eager-limit", "pair-prtt", "flow", "flow-rate"];
-
-#[test]
-fn data_arrive_as_sent_and_an_odd_rank_looks_on() {
-    for name in NAMES {
-        let kernel = KERNELS.iter().find(|k| k.card.name == name).unwrap();
-        for ranks in [2, 3, 4] {
-            let sized = kernel.card.params.iter().any(|p| p.name == "size");
-            let given = sized.then(|| ("size".to_string(), "3000".to_string())).into_iter().collect();
-            let params = kernel.card.resolve(&given).unwrap();
-            let verdicts = Mutex::new(Vec::new());
-            let body = |world: &dyn Comm| {
-                let setup =
-                    Setup { comm: world, params: &params, seed: 7, payload: Payload::Checked, progress: &|_| () };
-                let mut pattern = (kernel.start)(setup).unwrap_or_else(|r| panic!("{name}: {r:?}"));
-                for round in 0..2 {
-                    pattern.arrange(round);
-                    for _ in 0..3 {
-                        pattern.step();
-                    }
-                    let verdict = pattern.verify();
-                    verdicts.lock().unwrap().push(verdict);
-                }
-            };
-            common::machine(ranks, 1).run(&body).unwrap_or_else(|e| panic!("{name} on {ranks}: {e}"));
-            let all = verdicts.into_inner().unwrap().into_iter().reduce(Verdict::and).unwrap();
-            assert!(matches!(all, Verdict::Right { checked } if checked > 0), "{name} on {ranks}: {all:?}");
-        }
-    }
-}
+use tailback_bench::suites::contention::{self, Mode, PlannedFlow};
+use tailback_bench::{Ask, Scout, Site, suite};
 
 fn run(nodes: u32, slots: u32, plan: &Plan) -> RunRecord {
     common::run(&common::machine(nodes as usize, slots as usize), plan, false)
 }
 
 fn maxrate(options: &[(&str, &str)]) -> RunRecord {
-    let suite = suite("maxrate").unwrap();
-    let given: Params = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let params = suite.card.resolve(&given).unwrap();
-    let layout = Layout::even(2, 4);
-    let plan = suite.plan_on(&params, &Site::new(layout, false), 1, Payload::Checked).unwrap();
-    run(2, 4, &plan)
+    run(2, 4, &common::plan("maxrate", 2, 4, options))
 }
 
 /// Mean of a phase's samples in seconds.
@@ -162,7 +122,7 @@ fn the_machine_says_which_node_shares_a_switch_and_which_slots_a_socket() {
 
 #[test]
 fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
-    let flow = |name: &str, to, start_ps| Flow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
+    let flow = |name: &str, to, start_ps| PlannedFlow { name: name.into(), from: 0, to, bytes: 1 << 20, start_ps };
     let mode = Mode::Times { repeats: 1, lead_ps: 0 };
     let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1, 0)], mode);
     let late = contention::phases(("late", record::Purpose::Score), &[flow("a", 1, 1_000_000_000)], mode);
@@ -178,7 +138,7 @@ fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
 
 #[test]
 fn steady_rates_are_shared() {
-    let flow = |name: &str, to| Flow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
+    let flow = |name: &str, to| PlannedFlow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };
     let mode = Mode::Rates { seconds: 2e-3, window: 4 };
     let alone = contention::phases(("alone", record::Purpose::Alone), &[flow("a", 1)], mode);
     let both = contention::phases(("both", record::Purpose::Score), &[flow("a", 1), flow("b", 2)], mode);

@@ -2,89 +2,12 @@
 
 mod common;
 
-use comm::{Comm, Machine as _, Node, Op, Pending, PendingSum, Rank, Refusal, Window};
-use record::{Layout, Payload, Phase, Plan, RunRecord};
-use spec::{Params, Time, Work};
-use std::cell::Cell;
+use comm::{Comm, Machine as _};
+use common::wrap::{SendCounter, Wrapped};
+use record::{Payload, Phase, Plan, RunRecord};
+use spec::Params;
 use std::sync::Mutex;
-use tailback_bench::{Observer, Seat, Site, suite};
-
-/// A communicator that counts what its rank sends. A split counts as an all-gather by recursive doubling, which is how MPI
-/// libraries find the new groups.
-struct Counted<'a> {
-    inner: Inner<'a>,
-    sent: &'a Cell<u64>,
-}
-
-/// The world is lent, its parts are owned.
-enum Inner<'a> {
-    World(&'a dyn Comm),
-    Part(Box<dyn Comm + 'a>),
-}
-
-impl<'a> std::ops::Deref for Inner<'a> {
-    type Target = dyn Comm + 'a;
-    fn deref(&self) -> &(dyn Comm + 'a) {
-        match self {
-            Inner::World(world) => *world,
-            Inner::Part(part) => &**part,
-        }
-    }
-}
-
-impl Counted<'_> {
-    fn count(&self, ops: &[Op<'_>]) {
-        let sends = ops.iter().filter(|op| matches!(op, Op::Send { .. })).count() as u64;
-        self.sent.set(self.sent.get() + sends);
-    }
-    fn rounds(&self) -> u64 {
-        u64::from(self.inner.size().next_power_of_two().ilog2())
-    }
-}
-
-impl Comm for Counted<'_> {
-    fn rank(&self) -> Rank {
-        self.inner.rank()
-    }
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
-    fn node(&self) -> Node {
-        self.inner.node()
-    }
-    fn now(&self) -> Time {
-        self.inner.now()
-    }
-    fn exchange(&self, ops: &mut [Op<'_>]) {
-        self.count(ops);
-        self.inner.exchange(ops);
-    }
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        self.count(&ops);
-        self.inner.begin(ops)
-    }
-    fn compute(&self, work: Work, f: &mut dyn FnMut()) {
-        self.inner.compute(work, f);
-    }
-    fn charge(&self, work: Work) -> bool {
-        self.inner.charge(work)
-    }
-    fn pause(&self, time: Time) {
-        self.inner.pause(time);
-    }
-    fn split(&self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
-        self.sent.set(self.sent.get() + self.rounds());
-        let inner = Inner::Part(self.inner.split(color, key)?);
-        Some(Box::new(Counted { inner, sent: self.sent }))
-    }
-    fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {
-        self.inner.window(len)
-    }
-    fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
-        self.sent.set(self.sent.get() + self.rounds());
-        self.inner.start_sum(x)
-    }
-}
+use tailback_bench::{Observer, Seat};
 
 struct Nobody;
 
@@ -95,10 +18,7 @@ impl Observer for Nobody {
 
 /// The groups of `run gpcnet` with kernels that send nothing: what is left is what starting, dividing and collecting cost.
 fn silent(nodes: u32, ranks: u32) -> Plan {
-    let suite = suite("gpcnet").unwrap();
-    let params = suite.card.resolve(&Params::from([("cut".into(), "1000".into())])).unwrap();
-    let layout = Layout::even(nodes, ranks);
-    let plan = suite.plan_on(&params, &Site::new(layout, false), 1, Payload::Lengths).unwrap();
+    let plan = common::plan("gpcnet", nodes, ranks, &[("cut", "1000")]);
     let quiet = |mut phase: Phase| {
         for job in &mut phase.jobs {
             (job.kernel, job.params) = ("pause".into(), Params::from([("time".into(), "1us".into())]));
@@ -107,7 +27,7 @@ fn silent(nodes: u32, ranks: u32) -> Plan {
         phase
     };
     let phases = [0, 3].map(|index| quiet(plan.phases[index].clone()));
-    Plan { phases: phases.into(), ..plan }
+    Plan { phases: phases.into(), payload: Payload::Lengths, ..plan }
 }
 
 /// The most messages that a rank sends from its start to the end of a run that measures nothing, and how many nodes' names each heard.
@@ -115,15 +35,15 @@ fn cost(nodes: u32, ranks: u32) -> (u64, Vec<usize>) {
     let plan = silent(nodes, ranks);
     let (most, names) = (Mutex::new(0), Mutex::new(vec![0; (nodes * ranks) as usize]));
     let body = |world: &dyn Comm| {
-        let sent = Cell::new(0);
-        let counted = Counted { inner: Inner::World(world), sent: &sent };
+        let sent = SendCounter::default();
+        let counted = Wrapped::new(world, &sent);
         let seat = Seat::find(&counted);
         let heard = seat.names(&counted, &format!("node-{}", seat.node));
         assert!(heard.iter().enumerate().all(|(node, name)| *name == format!("node-{node}")), "{heard:?}");
         names.lock().unwrap()[world.rank()] = heard.len();
         tailback_bench::run(&counted, seat, &plan, &common::facts(), &Nobody);
         let mut most = most.lock().unwrap();
-        *most = sent.get().max(*most);
+        *most = sent.0.get().max(*most);
     };
     common::machine(nodes as usize, ranks as usize).run(&body).expect("it runs to its end");
     (most.into_inner().unwrap(), names.into_inner().unwrap())

@@ -1,7 +1,8 @@
 //! Samples in a bounded space: a histogram with three significant digits that merges without loss.
 //!
 //! A wrapper of `hdrhistogram` that keeps one layout for every value, so that any two histograms can be added. In a record it
-//! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read.
+//! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read. Between ranks it is the bytes of the
+//! format that is not compressed.
 //!
 //! A rank of a large simulated machine takes few samples, and there are a hundred thousand ranks, so that the first samples are
 //! kept as they are: eight bytes each instead of the hundred kilobytes of an empty layout.
@@ -191,6 +192,10 @@ impl Histogram {
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        if !out.is_human_readable() {
+            // Between ranks: most that have nothing to say say nothing.
+            return if self.is_empty() { [0u8; 0][..].serialize(out) } else { self.to_bytes().serialize(out) };
+        }
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
             .serialize(&self.layout(), &mut bytes)
@@ -201,6 +206,12 @@ impl Serialize for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Histogram, D::Error> {
+        if !input.is_human_readable() {
+            return match Vec::<u8>::deserialize(input)?.as_slice() {
+                [] => Ok(Histogram::default()),
+                bytes => Histogram::from_bytes(bytes).map_err(serde::de::Error::custom),
+            };
+        }
         let text = Cow::<'de, str>::deserialize(input)?;
         let bytes = unbase64(&text).ok_or_else(|| serde::de::Error::custom("a histogram is base64 text"))?;
         Histogram::from_bytes(&bytes).map_err(serde::de::Error::custom)

@@ -91,7 +91,7 @@ impl Summary {
 }
 
 /// Best and worst block values, followed during the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extremes {
     /// Rounds seen.
     pub rounds: u64,

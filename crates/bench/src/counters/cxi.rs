@@ -20,6 +20,19 @@ pub(super) const CXI: Source = Source {
         ".hni_rx_paused_0",
         ".hni_rx_paused_1",
     ],
+    example: &[
+        ("sys/class/cxi/cxi0/device/telemetry/hni_sts_tx_ok_octets", "123@1700000000.000000001\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/hni_tx_paused_0", "4@1700000000.000000002\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/hni_tx_paused_1", "5@1700000000.000000002\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/hni_rx_paused_0", "6@1700000000.000000002\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/hni_rx_paused_1", "7@1700000000.000000002\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/parbs_tarb_pi_posted_blocked_cnt", "8@1700000000.000000002\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/atu_cache_hit_0", "9@1700000000.000000003\n"),
+        ("sys/class/cxi/cxi0/device/telemetry/ALL-in-binary", "\u{1}\u{2}"),
+        ("run/cxi/cxi0/spt_timeouts", "5\n"),
+        ("run/cxi/cxi0/sct_in_use", "6\n"),
+        ("run/cxi/cxi0/reset_counters", "0\n"),
+    ],
     read,
 };
 
@@ -77,21 +90,16 @@ mod tests {
 
     #[test]
     fn the_network_is_read_and_the_inner_parts_are_not() {
-        let telemetry = "sys/class/cxi/cxi0/device/telemetry";
-        let file = |name: &str| format!("{telemetry}/{name}");
-        let tree = Tree::new(
-            "cxi",
-            &[
-                (&file("hni_sts_tx_ok_octets"), "123@1700000000.000000001\n"),
-                (&file("hni_tx_paused_0"), "4@1700000000.000000002\n"),
-                (&file("atu_cache_hit_0"), "9@1700000000.000000003\n"),
-                (&file("ALL-in-binary"), "\u{1}\u{2}"),
-                ("run/cxi/cxi0/spt_timeouts", "5\n"),
-                ("run/cxi/cxi0/sct_in_use", "6\n"),
-                ("run/cxi/cxi0/reset_counters", "0\n"),
-            ],
-        );
-        let want = [("hni_sts_tx_ok_octets", 123), ("hni_tx_paused_0", 4), ("rh:spt_timeouts", 5)];
+        let tree = Tree::new("cxi", CXI.example);
+        let want = [
+            ("hni_rx_paused_0", 6),
+            ("hni_rx_paused_1", 7),
+            ("hni_sts_tx_ok_octets", 123),
+            ("hni_tx_paused_0", 4),
+            ("hni_tx_paused_1", 5),
+            ("parbs_tarb_pi_posted_blocked_cnt", 8),
+            ("rh:spt_timeouts", 5),
+        ];
         assert_eq!(tree.read(&CXI), want.map(|(n, x)| (format!("cxi.cxi0.{n}"), x)));
         assert_eq!((CXI.read)(&tree.0)[0].bits, 56);
     }

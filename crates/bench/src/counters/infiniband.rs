@@ -13,6 +13,14 @@ pub(super) const INFINIBAND: Source = Source {
     name: "ib",
     about: "Data, waits, discards and retransmissions of InfiniBand and RoCE ports: /sys/class/infiniband/*/ports/*",
     load: &[".port_xmit_data_bytes", ".port_xmit_wait"],
+    example: &[
+        ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "100\n"),
+        ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "7\n"),
+        ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_discards", "N/A (no PMA)\n"),
+        ("sys/class/infiniband/mlx5_0/ports/1/hw_counters/local_ack_timeout_err", "2\n"),
+        ("sys/class/infiniband/mlx5_0/ports/1/hw_counters/lifespan", "10\n"),
+        ("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
+    ],
     read,
 };
 
@@ -48,19 +56,7 @@ mod tests {
 
     #[test]
     fn words_become_bytes_and_settings_are_no_counters() {
-        let port = "sys/class/infiniband/mlx5_0/ports/1";
-        let file = |name: &str| format!("{port}/{name}");
-        let tree = Tree::new(
-            "ib",
-            &[
-                (&file("counters/port_xmit_data"), "100\n"),
-                (&file("counters/port_xmit_wait"), "7\n"),
-                (&file("counters/port_xmit_discards"), "N/A (no PMA)\n"),
-                (&file("hw_counters/local_ack_timeout_err"), "2\n"),
-                (&file("hw_counters/lifespan"), "10\n"),
-                (&file("state"), "4: ACTIVE\n"),
-            ],
-        );
+        let tree = Tree::new("ib", INFINIBAND.example);
         let want = [("port_xmit_data_bytes", 400), ("port_xmit_wait", 7), ("local_ack_timeout_err", 2)];
         assert_eq!(tree.read(&INFINIBAND), want.map(|(n, x)| (format!("ib.mlx5_0.1.{n}"), x)));
     }

@@ -24,6 +24,8 @@ pub struct Source {
     pub about: &'static str,
     /// How its names end that tell how loaded a node's network is: bytes sent and time spent waiting.
     pub load: &'static [&'static str],
+    /// Files as a machine that has it shows them, with at least one counter of each kind in `load`.
+    pub example: &'static [(&'static str, &'static str)],
     /// Reads all of its counters below a root folder. What is not there or cannot be read is left out.
     pub read: fn(&Path) -> Vec<Reading>,
 }
@@ -99,6 +101,7 @@ fn grew(before: u64, now: &Reading) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::files::tree::Tree;
     use super::*;
 
     fn reading(name: &str, value: u64, bits: u32) -> Reading {
@@ -127,10 +130,56 @@ mod tests {
         assert_eq!(growth(&before, &after), want.map(|(name, x)| (name.to_string(), x)));
     }
 
+    /// It reads its own example, under names of its own, and nothing where there is nothing.
+    fn check(source: &Source) -> Result<(), String> {
+        let tree = Tree::new(&format!("every-{}", source.name), source.example);
+        let readings = (source.read)(&tree.0);
+        if readings.is_empty() {
+            return Err("reads nothing of its example".into());
+        }
+        let own = |r: &&Reading| r.name.split('.').next() == Some(source.name) && (1..=64).contains(&r.bits);
+        if let Some(other) = readings.iter().find(|r| !own(r)) {
+            return Err(format!("{other:?} is not its own"));
+        }
+        let names: std::collections::BTreeSet<&str> = readings.iter().map(|r| r.name.as_str()).collect();
+        if names.len() < readings.len() {
+            return Err("gives one name to two counters".into());
+        }
+        let dead = source.load.iter().find(|end| !names.iter().any(|name| name.ends_with(**end)));
+        dead.map_or(Ok(()), |end| Err(format!("nothing in its example ends with {end}")))?;
+        match (source.read)(Path::new("/nonexistent")).first() {
+            Some(made_up) => Err(format!("{made_up:?} comes from nowhere")),
+            None => Ok(()),
+        }
+    }
+
     #[test]
-    fn no_source_fails_where_there_is_nothing() {
+    fn every_source_reads_what_it_says() {
         for source in SOURCES {
-            assert_eq!((source.read)(Path::new("/nonexistent")), [], "{}", source.name);
+            assert_eq!(check(source), Ok(()), "{}", source.name);
+        }
+    }
+
+    #[test]
+    fn sources_that_are_wrong_are_caught() {
+        const FILE: &[(&str, &str)] = &[("a", "1\n")];
+        fn one(root: &Path) -> Vec<Reading> {
+            files::number(&root.join("a")).map(|value| reading("made.a", value, 64)).into_iter().collect()
+        }
+        let sound = Source { name: "made", about: "", load: &[], example: FILE, read: one };
+        assert_eq!(check(&sound), Ok(()));
+        let wrong = [
+            ("reads nothing", Source { read: |_| Vec::new(), ..sound }),
+            ("reads nothing", Source { example: &[("b", "1\n")], ..sound }),
+            ("not its own", Source { name: "other", ..sound }),
+            ("not its own", Source { read: |_| vec![reading("made.a", 1, 65)], ..sound }),
+            ("two counters", Source { read: |root| [one(root), one(root)].concat(), ..sound }),
+            ("ends with .b", Source { load: &[".b"], ..sound }),
+            ("from nowhere", Source { read: |_| vec![reading("made.a", 1, 64)], ..sound }),
+        ];
+        for (what, source) in wrong {
+            let said = check(&source).expect_err(what);
+            assert!(said.contains(what), "{what}: {said}");
         }
     }
 

@@ -13,6 +13,7 @@ pub(super) const NET: Source = Source {
     name: "net",
     about: "Bytes, packets, drops and errors of every network interface: /proc/net/dev or /sys/class/net/*/statistics",
     load: &[".tx_bytes"],
+    example: &[("proc/net/dev", "Inter-| Receive | Transmit\n  eth0: 5 6 7 8 9 0 0 0 15 16 17 18 19 0 0 0\n")],
     read,
 };
 

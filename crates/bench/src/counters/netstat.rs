@@ -9,6 +9,10 @@ pub(super) const NETSTAT: Source = Source {
     name: "netstat",
     about: "Timeouts, losses, pruned queues and congestion marks of the kernel's TCP and IP: /proc/net/netstat",
     load: &[],
+    example: &[(
+        "proc/net/netstat",
+        "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 1 22\nIpExt: InOctets InCEPkts\nIpExt: 3 44\n",
+    )],
     read,
 };
 
@@ -55,8 +59,7 @@ mod tests {
 
     #[test]
     fn timeouts_and_marks_are_found_by_name() {
-        let text = "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 1 22\nIpExt: InOctets InCEPkts\nIpExt: 3 44\n";
-        let tree = Tree::new("netstat", &[("proc/net/netstat", text)]);
+        let tree = Tree::new("netstat", NETSTAT.example);
         let want = [("TcpExt.TCPTimeouts", 22), ("IpExt.InCEPkts", 44)];
         assert_eq!(tree.read(&NETSTAT), want.map(|(n, x)| (format!("netstat.{n}"), x)));
     }

@@ -9,6 +9,11 @@ pub(super) const SNMP: Source = Source {
     name: "snmp",
     about: "Segments, retransmissions, errors and discards of the kernel's IP, TCP and UDP: /proc/net/snmp",
     load: &[],
+    example: &[(
+        "proc/net/snmp",
+        "Ip: Forwarding InDiscards\nIp: 1 2\nTcp: RtoMin MaxConn CurrEstab InSegs RetransSegs\nTcp: 200 -1 7 80 9\n\
+         UdpLite: InErrors\nUdpLite: 5\n",
+    )],
     read,
 };
 
@@ -32,9 +37,7 @@ mod tests {
 
     #[test]
     fn retransmissions_are_found_by_name() {
-        let text = "Ip: Forwarding InDiscards\nIp: 1 2\nTcp: RtoMin MaxConn CurrEstab InSegs RetransSegs\nTcp: 200 -1 7 80 9\n\
-                    UdpLite: InErrors\nUdpLite: 5\n";
-        let tree = Tree::new("snmp", &[("proc/net/snmp", text)]);
+        let tree = Tree::new("snmp", SNMP.example);
         let want = [("Ip.InDiscards", 2), ("Tcp.InSegs", 80), ("Tcp.RetransSegs", 9)];
         assert_eq!(tree.read(&SNMP), want.map(|(n, x)| (format!("snmp.{n}"), x)));
     }

@@ -8,8 +8,9 @@
 //! A rank sends O(log N) messages. Counters that no node saw move are dropped; a node that did not see a kept one move counts as 0.
 
 use super::groups::Groups;
+use super::wire;
 use crate::counters::{Counters, Reading, growth};
-use comm::{Buffer, Comm, Reduce, Vector, collectives};
+use comm::{Comm, Reduce, Vector};
 use record::{CounterRecord, Phase};
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ pub(super) struct Start {
 }
 
 /// What one node counted in a phase.
-struct Counted {
+struct NodeGrowth {
     jobs: Vec<u32>,
     growth: Vec<(String, u64)>,
 }
@@ -81,101 +82,69 @@ impl<'w> Counting<'w> {
         self.world.barrier();
         let mut growth = growth(&start.readings, &readings);
         growth.retain(|(_, grown)| *grown > 0);
-        let counted = (self.here.rank() == 0).then_some(Counted { jobs: start.jobs, growth });
+        let counted = (self.here.rank() == 0).then_some(NodeGrowth { jobs: start.jobs, growth });
         gather(self.world, phase, counted.as_ref())
     }
 }
 
-fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&Counted>) -> Vec<CounterRecord> {
+/// One node's values of the chosen names, and the jobs it took part in.
+type Row = (Vec<u32>, Vec<u64>);
+
+fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Vec<CounterRecord> {
     let names = choose(world, counted);
     if names.is_empty() {
         return Vec::new();
     }
-    let mine = counted.map(|c| row(c, &names)).unwrap_or_default();
-    let mut join = |mut a: Vec<u8>, b: Vec<u8>| {
-        a.extend_from_slice(&b);
-        a
-    };
-    match collectives::fold(world, mine, &mut join) {
-        Some(rows) => records(&rows, &names, phase),
-        None => Vec::new(),
-    }
+    let rows = wire::gather(world, counted.map(|c| row(c, &names)).as_ref());
+    rows.map(|rows| records(rows, &names, phase)).unwrap_or_default()
 }
 
 /// The names to keep, the same on every rank: those that most nodes saw move, in the order of the sources.
-fn choose(world: &dyn Comm, counted: Option<&Counted>) -> Vec<String> {
+fn choose(world: &dyn Comm, counted: Option<&NodeGrowth>) -> Vec<String> {
     let mine: Vec<(&str, u64)> =
         counted.iter().flat_map(|c| &c.growth).map(|(name, _)| (name.as_str(), 1)).take(NAMES).collect();
-    let mut merge = |a: Vec<u8>, b: Vec<u8>| {
-        let mut names = read_names(&a);
-        let place: BTreeMap<&str, usize> = names.iter().enumerate().map(|(i, (name, _))| (*name, i)).collect();
-        let others = read_names(&b);
-        let mut new = Vec::new();
-        let mut more = vec![0; names.len()];
-        for (name, nodes) in others {
-            match place.get(name) {
-                Some(i) => more[*i] += nodes,
-                None => new.push((name, nodes)),
-            }
+    let all = wire::fold(world, &mine, |all, more| most(add(all, more), NAMES));
+    let chosen = all.map(|all| most(all, KEPT).into_iter().map(|(name, _)| name).collect());
+    wire::tell(world, chosen.as_ref())
+}
+
+/// Both counts together, new names after the known ones.
+fn add(mut all: Vec<(String, u64)>, more: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let place: BTreeMap<&str, usize> = all.iter().enumerate().map(|(i, (name, _))| (name.as_str(), i)).collect();
+    let (mut grown, mut new) = (vec![0; all.len()], Vec::new());
+    for (name, nodes) in more {
+        match place.get(name.as_str()) {
+            Some(i) => grown[*i] += nodes,
+            None => new.push((name, nodes)),
         }
-        names.iter_mut().zip(more).for_each(|((_, nodes), more)| *nodes += more);
-        names.extend(new);
-        write_names(&most(names, NAMES))
-    };
-    let chosen = collectives::fold(world, write_names(&mine), &mut merge);
-    let chosen = chosen.map(|bytes| write_names(&most(read_names(&bytes), KEPT)));
-    read_names(&tell(world, chosen)).into_iter().map(|(name, _)| name.to_string()).collect()
+    }
+    all.iter_mut().zip(grown).for_each(|((_, nodes), more)| *nodes += more);
+    all.extend(new);
+    all
 }
 
 /// The `keep` entries with the largest numbers, in the order they had.
-fn most(names: Vec<(&str, u64)>, keep: usize) -> Vec<(&str, u64)> {
+fn most(mut names: Vec<(String, u64)>, keep: usize) -> Vec<(String, u64)> {
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(names[*i].1), *i));
     order.truncate(keep);
     order.sort_unstable();
-    order.into_iter().map(|i| names[i]).collect()
+    order.into_iter().map(|i| std::mem::take(&mut names[i])).collect()
 }
 
-/// Rank 0's bytes reach everyone; only rank 0 knows how many they are.
-fn tell(world: &dyn Comm, bytes: Option<Vec<u8>>) -> Vec<u8> {
-    let mut length = bytes.as_ref().map_or(0, |b| b.len() as u64).to_le_bytes();
-    world.bcast(0, Buffer::Bytes(&mut length));
-    let mut bytes = bytes.unwrap_or_else(|| vec![0; u64::from_le_bytes(length) as usize]);
-    if !bytes.is_empty() {
-        world.bcast(0, Buffer::Bytes(&mut bytes));
-    }
-    bytes
-}
-
-/// Names with numbers as lines of text; the kernel's names hold no line breaks.
-fn write_names(names: &[(&str, u64)]) -> Vec<u8> {
-    names.iter().map(|(name, number)| format!("{number} {name}\n")).collect::<String>().into_bytes()
-}
-
-fn read_names(bytes: &[u8]) -> Vec<(&str, u64)> {
-    let text = std::str::from_utf8(bytes).expect("names are text");
-    let line = |line| str::split_once(line, ' ').and_then(|(number, name)| Some((name, number.parse().ok()?)));
-    text.lines().map(|l| line(l).expect("written by this program")).collect()
-}
-
-/// A node's row: how many jobs, which, and one value for each name.
-fn row(counted: &Counted, names: &[String]) -> Vec<u8> {
+fn row(counted: &NodeGrowth, names: &[String]) -> Row {
     let grown: BTreeMap<&str, u64> = counted.growth.iter().map(|(name, x)| (name.as_str(), *x)).collect();
-    let jobs = std::iter::once(counted.jobs.len() as u64).chain(counted.jobs.iter().map(|j| u64::from(*j)));
-    let values = names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0));
-    jobs.chain(values).flat_map(u64::to_le_bytes).collect()
+    (counted.jobs.clone(), names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0)).collect())
 }
 
 /// One record for each counter and set of jobs that nodes ran: `idle` for none, `a+b` for two on one node.
-fn records(rows: &[u8], names: &[String], phase: &Phase) -> Vec<CounterRecord> {
-    let mut numbers = rows.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("eight bytes")));
-    let mut nodes: BTreeMap<Vec<u64>, Vec<Vec<u64>>> = BTreeMap::new();
-    while let Some(jobs) = numbers.next() {
-        let jobs: Vec<u64> = numbers.by_ref().take(jobs as usize).collect();
+fn records(rows: Vec<Row>, names: &[String], phase: &Phase) -> Vec<CounterRecord> {
+    let mut nodes: BTreeMap<Vec<u32>, Vec<Vec<u64>>> = BTreeMap::new();
+    for (jobs, values) in rows {
         let columns = nodes.entry(jobs).or_insert_with(|| vec![Vec::new(); names.len()]);
-        columns.iter_mut().zip(numbers.by_ref().take(names.len())).for_each(|(column, x)| column.push(x));
+        columns.iter_mut().zip(values).for_each(|(column, x)| column.push(x));
     }
-    let label = |jobs: &[u64]| match jobs {
+    let label = |jobs: &[u32]| match jobs {
         [] => "idle".to_string(),
         jobs => jobs.iter().map(|j| phase.jobs[*j as usize].name.as_str()).collect::<Vec<_>>().join("+"),
     };
@@ -194,11 +163,15 @@ fn records(rows: &[u8], names: &[String], phase: &Phase) -> Vec<CounterRecord> {
 mod tests {
     use super::*;
 
+    fn names(list: &[(&str, u64)]) -> Vec<(String, u64)> {
+        list.iter().map(|(name, nodes)| (name.to_string(), *nodes)).collect()
+    }
+
     #[test]
     fn names_that_most_nodes_saw_are_kept_in_their_order() {
-        let names = vec![("a", 1), ("b", 5), ("c", 2), ("d", 5)];
-        assert_eq!(most(names.clone(), 2), [("b", 5), ("d", 5)]);
-        assert_eq!(most(names.clone(), 3), [("b", 5), ("c", 2), ("d", 5)]);
-        assert_eq!(read_names(&write_names(&names)), names);
+        let all = names(&[("a", 1), ("b", 5), ("c", 2), ("d", 5)]);
+        assert_eq!(most(all.clone(), 2), names(&[("b", 5), ("d", 5)]));
+        assert_eq!(most(all.clone(), 3), names(&[("b", 5), ("c", 2), ("d", 5)]));
+        assert_eq!(add(all, names(&[("e", 1), ("c", 4)])), names(&[("a", 1), ("b", 5), ("c", 6), ("d", 5), ("e", 1)]));
     }
 }

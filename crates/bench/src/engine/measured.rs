@@ -8,8 +8,9 @@ use super::heart::Heart;
 use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
+use super::wire;
 use crate::kernel::Pattern;
-use comm::{Buffer, Comm, Reduce, collectives};
+use comm::{Buffer, Comm, Reduce};
 use record::summary::Extremes;
 use record::{Ended, Histogram, Metric, Stop, Verdict};
 
@@ -74,14 +75,8 @@ pub(super) fn measure(
         if done == PILOT {
             recorder.batches.threshold = Some(pilot(group, &recorder.samples, metric));
         }
-        if done >= stop.blocks {
-            break Ended::Count;
-        }
-        if done >= stop.min_blocks && stop.time_s.is_some_and(|limit| agreed.elapsed >= limit) {
-            break Ended::Time;
-        }
-        if stop.precision.is_some_and(|wanted| due(done) && known_to(group, &recorder, metric) <= wanted) {
-            break Ended::Precision;
+        if let Some(ended) = over(stop, done, agreed.elapsed, || known_to(group, &recorder, metric)) {
+            break ended;
         }
     };
     partial.elapsed = group.now().since(begin).secs();
@@ -94,6 +89,18 @@ pub(super) fn measure(
     }
     partial.take(recorder);
     partial
+}
+
+/// Why a job is over after so many blocks, if it is. Asks how well the tail is known only when that is due, for it costs messages.
+fn over(stop: &Stop, done: u64, elapsed: f64, known: impl Fn() -> f64) -> Option<Ended> {
+    if done >= stop.blocks {
+        return Some(Ended::Count);
+    }
+    if done >= stop.min_blocks && stop.time_s.is_some_and(|limit| elapsed >= limit) {
+        return Some(Ended::Time);
+    }
+    let precise = stop.precision.is_some_and(|wanted| due(done) && known() <= wanted);
+    precise.then_some(Ended::Precision)
 }
 
 /// Precision is looked at after 12 blocks and then whenever there are a fifth more.
@@ -146,15 +153,12 @@ fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
 fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
     let mut numbers = recorder.batches.to_numbers();
     group.settle(&mut numbers, Reduce::Sum);
-    let mut merge = |a: Vec<u8>, b: Vec<u8>| {
-        let mut merged = Histogram::from_bytes(&a).expect("written by this program");
-        merged.merge(&Histogram::from_bytes(&b).expect("written by this program"));
-        merged.to_bytes()
-    };
-    let merged = collectives::fold(group, recorder.samples.to_bytes(), &mut merge);
+    let merged = wire::fold(group, &recorder.samples, |mut all: Histogram, more| {
+        all.merge(&more);
+        all
+    });
     let mut answer = f64::INFINITY.to_le_bytes();
-    if let Some(bytes) = merged {
-        let all = Histogram::from_bytes(&bytes).expect("written by this program");
+    if let Some(all) = merged {
         let tail = metric.tail(TAIL);
         let interval = recorder.batches.with_numbers(&numbers).quantile_interval(metric, &all, tail);
         answer = interval.map_or(f64::INFINITY, |i| i.relative(all.quantile(metric, tail))).to_le_bytes();

@@ -3,6 +3,7 @@
 //! Every rank calls [`run`] with the same plan. For each phase the ranks are divided into jobs and the jobs into instances;
 //! background jobs start and say when they are warm; measured jobs run; background jobs are told to stop; what was recorded is merged
 //! up a tree to rank 0, after the phase and never during it.
+#![expect(clippy::disallowed_methods, reason = "the engine is what times")]
 
 mod background;
 mod counting;
@@ -12,22 +13,21 @@ mod measured;
 mod partial;
 mod recorder;
 mod results;
+mod wire;
 
 use crate::counters::Counters;
 use crate::experiments::Experiment;
-use crate::kernel::{Kernel, Progress, Setup};
-use crate::kernels::kernel;
+use crate::kernel::{Arithmetic, Kernel, Progress, Setup};
+use crate::kernels::called;
 use crate::layout::{Seat, node_order};
 use crate::site::Site;
 use background::Orders;
-use comm::{Buffer, Comm, Reduce};
+use comm::{Comm, Reduce};
 use counting::Counting;
 use groups::Groups;
 use heart::Heart;
 use partial::Partial;
 use record::{Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use spec::Params;
 
 /// What the engine cannot know but a record must hold.
@@ -98,6 +98,7 @@ struct Run<'a> {
     payload: Payload,
     observer: &'a dyn Observer,
     counting: Option<Counting<'a>>,
+    arithmetic: Arithmetic,
 }
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
@@ -120,7 +121,11 @@ pub fn drive(
             return Ok(Vec::new());
         }
         let mine = record.map(|record| experiment.next(site, record));
-        let phases: Vec<Phase> = tell(stage.world, mine)?;
+        // Plans are written for people, with tags that only a text can hold.
+        let text = mine.map(|phases| serde_json::to_string(&phases).expect("phases can be written"));
+        let told: Result<Vec<Phase>, String> =
+            serde_json::from_str(&wire::tell(stage.world, text.as_ref())).expect("rank 0 wrote it");
+        let phases = told?;
         let more = Plan { phases, ..plan.clone() };
         crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
         Ok(more.phases)
@@ -128,24 +133,14 @@ pub fn drive(
     carry_out(stage, plan.clone(), &mut next)
 }
 
-/// Rank 0's value on every rank.
-fn tell<T: Serialize + DeserializeOwned>(world: &dyn Comm, mine: Option<Result<T, String>>) -> Result<T, String> {
-    let mut text = mine.map(|value| serde_json::to_vec(&value).expect("plans can be written")).unwrap_or_default();
-    let mut length = (text.len() as u64).to_le_bytes();
-    world.bcast(0, Buffer::Bytes(&mut length));
-    text.resize(u64::from_le_bytes(length) as usize, 0);
-    world.bcast(0, Buffer::Bytes(&mut text));
-    serde_json::from_slice(&text).expect("rank 0 wrote it")
-}
-
 /// Says what comes next, given the record so far on rank 0; the same on every rank.
 type Next<'n> = &'n mut dyn FnMut(Option<&mut RunRecord>) -> Result<Vec<Phase>, String>;
 
 fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<RunRecord>, String> {
     let Stage { world, seat, facts, observer } = stage;
-    let counting = Counting::new(world, &facts.counters);
+    let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
     let Plan { node_order, seed, payload, .. } = plan;
-    let run = Run { world, seat, node_order, seed, payload, observer, counting };
+    let run = Run { world, seat, node_order, seed, payload, observer, counting, arithmetic };
     let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
@@ -245,8 +240,8 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
 
 /// The kernel and its parameters; both were checked before any rank started.
 fn resolve(name: &str, params: &Params) -> (&'static Kernel, Params) {
-    let kernel = kernel(name).expect("checked before the run");
-    (kernel, kernel.card.resolve(params).expect("checked before the run"))
+    let called = called(name).expect("checked before the run");
+    (called.kernel, called.resolve(params).expect("checked before the run"))
 }
 
 fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Part<'_>) -> Partial {
@@ -260,7 +255,8 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
             run.observer.progress(done);
         }
     };
-    let setup = Setup { comm: &*part.instance, params: &params, seed, payload: run.payload, progress: &progress };
+    let setup = Setup::new(&*part.instance, &params, run.arithmetic);
+    let setup = Setup { seed, payload: run.payload, progress: &progress, ..setup };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     // Other jobs may load the network already, so what this one must know first does not go through it.
     let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));

@@ -2,15 +2,17 @@
 
 use super::recorder::Recorder;
 use super::results::Results;
+use super::wire;
 use crate::kernel::Kernel;
-use comm::{Comm, collectives};
+use comm::Comm;
 use record::summary::Extremes;
 use record::{Batches, Ended, Histogram, Job, JobRecord, Summary, Verdict};
+use serde::{Deserialize, Serialize};
 use spec::Params;
 use std::collections::BTreeMap;
 
 /// Part of a job's record.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Partial {
     pub job: u32,
     pub ranks: u32,
@@ -18,6 +20,7 @@ pub(super) struct Partial {
     pub ended: Ended,
     pub elapsed: f64,
     pub bytes: u64,
+    #[serde(with = "verdict")]
     pub verdict: Option<Verdict>,
     pub extremes: Extremes,
     pub notes: Vec<String>,
@@ -117,201 +120,94 @@ impl Partial {
 
 /// Merges the parts of all ranks on world rank 0, by job. Collective.
 pub(super) fn collect(world: &dyn Comm, mine: Option<&Partial>) -> Option<BTreeMap<u32, Partial>> {
-    let mine = mine.map(|part| wire::encode(std::slice::from_ref(part))).unwrap_or_default();
-    let mut merge = |a: Vec<u8>, b: Vec<u8>| match (a.is_empty(), b.is_empty()) {
-        (true, _) => b,
-        (_, true) => a,
-        _ => {
-            let mut jobs = by_job(&a);
-            for part in wire::decode(&b) {
-                match jobs.get_mut(&part.job) {
-                    Some(mine) => mine.merge(part),
-                    None => drop(jobs.insert(part.job, part)),
-                }
+    let mine: BTreeMap<u32, &Partial> = mine.into_iter().map(|part| (part.job, part)).collect();
+    wire::fold(world, &mine, |mut all: BTreeMap<u32, Partial>, others| {
+        for (job, part) in others {
+            match all.get_mut(&job) {
+                Some(mine) => mine.merge(part),
+                None => drop(all.insert(job, part)),
             }
-            wire::encode(&jobs.into_values().collect::<Vec<_>>())
         }
-    };
-    collectives::fold(world, mine, &mut merge).map(|bytes| by_job(&bytes))
+        all
+    })
 }
 
-fn by_job(bytes: &[u8]) -> BTreeMap<u32, Partial> {
-    wire::decode(bytes).into_iter().map(|part| (part.job, part)).collect()
+/// A verdict between ranks. In a record its kind is a word among its fields, which only a format with names can carry.
+mod verdict {
+    use record::Verdict;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(remote = "Verdict")]
+    enum Parts {
+        Right { checked: u64 },
+        Unchecked { reason: String },
+        Wrong { checked: u64, wrong: u64, first: String },
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Sent(#[serde(with = "Parts")] Verdict);
+
+    pub fn serialize<S: Serializer>(verdict: &Option<Verdict>, out: S) -> Result<S::Ok, S::Error> {
+        verdict.clone().map(Sent).serialize(out)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Verdict>, D::Error> {
+        Ok(Option::<Sent>::deserialize(input)?.map(|sent| sent.0))
+    }
 }
 
-/// Parts as bytes between ranks of one program: no version, no checks, only the same code at both ends.
-mod wire {
+#[cfg(test)]
+mod tests {
     use super::*;
+    use crate::kernel::{Merge, NamedNumber};
+    use record::Metric;
 
-    struct Out(Vec<u8>);
-
-    impl Out {
-        fn number(&mut self, x: u64) {
-            self.0.extend_from_slice(&x.to_le_bytes());
+    /// A rank's part after some blocks of 200 steps.
+    fn typical(blocks: u32) -> Partial {
+        let mut part =
+            Partial { job: 3, ranks: 2, elapsed: 1.5, bytes: 77 << 20, ended: Ended::Time, ..Partial::default() };
+        part.verdict = Some(Verdict::Right { checked: 1 << 20 });
+        part.batches.threshold = Some(2e-6);
+        for block in 0..blocks {
+            for step in 0..200 {
+                part.samples.record(Metric::Latency, 1e-6 * (1.0 + f64::from((step * 7 + block * 13) % 97) / 97.0));
+            }
+            part.batches.add(1.5e-6, 2, 200);
+            part.extremes.add(Metric::Latency, 1.2e-6, 1.9e-6);
         }
-        fn real(&mut self, x: f64) {
-            self.number(x.to_bits());
-        }
-        fn bytes(&mut self, bytes: &[u8]) {
-            self.number(bytes.len() as u64);
-            self.0.extend_from_slice(bytes);
-        }
-        fn text(&mut self, text: Option<&str>) {
-            self.number(u64::from(text.is_some()));
-            self.bytes(text.unwrap_or_default().as_bytes());
-        }
+        part
     }
 
-    struct In<'a>(&'a [u8]);
-
-    impl<'a> In<'a> {
-        fn take(&mut self, n: usize) -> &'a [u8] {
-            let (head, tail) = self.0.split_at(n);
-            self.0 = tail;
-            head
+    #[test]
+    fn what_is_sent_arrives() {
+        let mut part = typical(3);
+        part.skipped = Some("why".into());
+        part.notes = vec!["a".into(), "b".into()];
+        let numbers = [f64::INFINITY, f64::NEG_INFINITY, -0.0, f64::MIN_POSITIVE];
+        let named = |(i, x): (usize, &f64)| NamedNumber::new(&format!("x{i}"), *x, Merge::Max);
+        part.results = Results::new(numbers.iter().enumerate().map(named).collect());
+        (part.extremes.best, part.extremes.worst) = (f64::INFINITY, f64::NEG_INFINITY);
+        let unchecked = Verdict::Unchecked { reason: "why".into() };
+        let wrong = Verdict::Wrong { checked: 9, wrong: 1, first: "x".into() };
+        for verdict in [None, Some(Verdict::Right { checked: 4 }), Some(unchecked), Some(wrong)] {
+            part.verdict = verdict;
+            assert_eq!(wire::decode::<Partial>(&wire::encode(&part)), part);
         }
-        fn number(&mut self) -> u64 {
-            u64::from_le_bytes(self.take(8).try_into().expect("eight bytes"))
-        }
-        fn real(&mut self) -> f64 {
-            f64::from_bits(self.number())
-        }
-        fn bytes(&mut self) -> &'a [u8] {
-            let n = self.number() as usize;
-            self.take(n)
-        }
-        fn text(&mut self) -> Option<String> {
-            let some = self.number() == 1;
-            let text = String::from_utf8(self.bytes().to_vec()).expect("text was sent");
-            some.then_some(text)
-        }
+        assert_eq!(wire::decode::<Partial>(&wire::encode(&Partial::default())), Partial::default());
+        part.elapsed = f64::NAN;
+        assert!(wire::decode::<Partial>(&wire::encode(&part)).elapsed.is_nan());
     }
 
-    const ENDINGS: [Ended; 5] = [Ended::Count, Ended::Time, Ended::Precision, Ended::WithMeasured, Ended::Skipped];
-
-    pub fn encode(parts: &[Partial]) -> Vec<u8> {
-        let mut out = Out(Vec::new());
-        for part in parts {
-            out.number(u64::from(part.job));
-            out.number(u64::from(part.ranks));
-            out.text(part.skipped.as_deref());
-            out.number(ENDINGS.iter().position(|e| *e == part.ended).expect("every ending is listed") as u64);
-            out.real(part.elapsed);
-            out.number(part.bytes);
-            verdict(&mut out, part.verdict.as_ref());
-            let Extremes { rounds, worst_sum, best, worst } = part.extremes;
-            out.number(rounds);
-            [worst_sum, best, worst].into_iter().for_each(|x| out.real(x));
-            out.number(part.notes.len() as u64);
-            part.notes.iter().for_each(|n| out.text(Some(n)));
-            out.bytes(&if part.samples.is_empty() { Vec::new() } else { part.samples.to_bytes() });
-            batches(&mut out, &part.batches);
-            out.bytes(&part.results.to_bytes());
-        }
-        out.0
-    }
-
-    fn verdict(out: &mut Out, verdict: Option<&Verdict>) {
-        let (kind, checked, wrong, text) = match verdict {
-            None => (0, 0, 0, None),
-            Some(Verdict::Right { checked }) => (1, *checked, 0, None),
-            Some(Verdict::Unchecked { reason }) => (2, 0, 0, Some(reason.as_str())),
-            Some(Verdict::Wrong { checked, wrong, first }) => (3, *checked, *wrong, Some(first.as_str())),
-        };
-        [kind, checked, wrong].into_iter().for_each(|x| out.number(x));
-        out.text(text);
-    }
-
-    fn batches(out: &mut Out, batches: &Batches) {
-        out.number(batches.length);
-        out.real(batches.threshold.unwrap_or(f64::NAN));
-        out.number(batches.batches.len() as u64);
-        for b in &batches.batches {
-            [b.sum, b.blocks, b.beyond, b.samples].into_iter().for_each(|x| out.real(x));
-        }
-    }
-
-    pub fn decode(bytes: &[u8]) -> Vec<Partial> {
-        let mut input = In(bytes);
-        let mut parts = Vec::new();
-        while !input.0.is_empty() {
-            parts.push(decode_one(&mut input));
-        }
-        parts
-    }
-
-    fn decode_one(input: &mut In<'_>) -> Partial {
-        Partial {
-            job: input.number() as u32,
-            ranks: input.number() as u32,
-            skipped: input.text(),
-            ended: ENDINGS[input.number() as usize],
-            elapsed: input.real(),
-            bytes: input.number(),
-            verdict: decode_verdict(input),
-            extremes: Extremes {
-                rounds: input.number(),
-                worst_sum: input.real(),
-                best: input.real(),
-                worst: input.real(),
-            },
-            notes: (0..input.number()).filter_map(|_| input.text()).collect(),
-            samples: match input.bytes() {
-                [] => Histogram::default(),
-                bytes => Histogram::from_bytes(bytes).expect("written by this program"),
-            },
-            batches: decode_batches(input),
-            results: Results::from_bytes(input.bytes()),
-        }
-    }
-
-    fn decode_verdict(input: &mut In<'_>) -> Option<Verdict> {
-        let (kind, checked, wrong, text) = (input.number(), input.number(), input.number(), input.text());
-        let text = text.unwrap_or_default();
-        match kind {
-            0 => None,
-            1 => Some(Verdict::Right { checked }),
-            2 => Some(Verdict::Unchecked { reason: text }),
-            _ => Some(Verdict::Wrong { checked, wrong, first: text }),
-        }
-    }
-
-    fn decode_batches(input: &mut In<'_>) -> Batches {
-        let mut batches = Batches { length: input.number(), ..Batches::default() };
-        batches.threshold = Some(input.real()).filter(|t| !t.is_nan());
-        batches.batches = (0..input.number())
-            .map(|_| record::batches::Batch {
-                sum: input.real(),
-                blocks: input.real(),
-                beyond: input.real(),
-                samples: input.real(),
-            })
-            .collect();
-        batches
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use record::Metric;
-
-        #[test]
-        fn what_is_sent_arrives() {
-            let mut part =
-                Partial { job: 3, ranks: 2, elapsed: 1.5, bytes: 77, ended: Ended::Time, ..Partial::default() };
-            part.skipped = Some("why".into());
-            part.notes = vec!["a".into(), "b".into()];
-            part.verdict = Some(Verdict::Wrong { checked: 9, wrong: 1, first: "x".into() });
-            part.extremes.add(Metric::Latency, 1.0, 2.0);
-            (1..50).for_each(|i| part.samples.record(Metric::Latency, f64::from(i) * 1e-6));
-            part.batches.threshold = Some(0.5);
-            part.batches.add(1.0, 2, 3);
-            let back = decode(&encode(&[part.clone(), Partial::default()]));
-            assert_eq!(back.len(), 2);
-            assert_eq!(back[0].samples.buckets(Metric::Latency), part.samples.buckets(Metric::Latency));
-            assert_eq!((&back[0].batches.batches, back[0].batches.threshold), (&part.batches.batches, Some(0.5)));
-            assert_eq!((&back[0].verdict, &back[0].notes, back[0].ended), (&part.verdict, &part.notes, Ended::Time));
-            assert_eq!(back[1].samples.len(), 0);
+    /// A hundred thousand ranks send one of these: what is not samples or batches must stay small.
+    #[test]
+    fn a_part_is_little_more_than_its_samples_and_batches() {
+        for blocks in [0, 1, 30, 300] {
+            let part = typical(blocks);
+            let samples = if part.samples.is_empty() { 0 } else { part.samples.to_bytes().len() };
+            let length = wire::encode(&part).len();
+            println!("{blocks} blocks: {length} bytes, {samples} of them samples");
+            assert!(length <= samples + 32 * part.batches.batches.len() + 100, "{blocks} blocks: {length} bytes");
         }
     }
 }

@@ -1,18 +1,17 @@
 //! The named numbers of a job, merged over its ranks.
 
-use crate::kernel::{Merge, Outcome};
+use crate::kernel::{Merge, NamedNumber};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Numbers by name; a mean is kept as a sum and a count until the end.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Results(BTreeMap<String, (Merge, f64, f64)>);
-
-const MERGES: [Merge; 5] = [Merge::First, Merge::Min, Merge::Max, Merge::Sum, Merge::Mean];
 
 impl Results {
     /// One rank's numbers.
-    pub fn new(outcomes: Vec<Outcome>) -> Results {
-        Results(outcomes.into_iter().map(|o| (o.name, (o.merge, o.value, 1.0))).collect())
+    pub fn new(numbers: Vec<NamedNumber>) -> Results {
+        Results(numbers.into_iter().map(|n| (n.name, (n.merge, n.value, 1.0))).collect())
     }
 
     /// Adds those of ranks above.
@@ -37,51 +36,24 @@ impl Results {
         let value = |(how, value, count): (Merge, f64, f64)| if how == Merge::Mean { value / count } else { value };
         self.0.into_iter().map(|(name, x)| (name, value(x))).filter(|(_, x)| x.is_finite()).collect()
     }
-
-    /// For the way between ranks of one program.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        for (name, (how, value, count)) in &self.0 {
-            out.push(MERGES.iter().position(|m| m == how).expect("every way is listed") as u8);
-            out.extend_from_slice(&(name.len() as u32).to_le_bytes());
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(&value.to_le_bytes());
-            out.extend_from_slice(&count.to_le_bytes());
-        }
-        out
-    }
-
-    /// What [`Results::to_bytes`] wrote.
-    pub fn from_bytes(mut bytes: &[u8]) -> Results {
-        let mut take = |n: usize| {
-            let (head, tail) = bytes.split_at_checked(n)?;
-            bytes = tail;
-            Some(head)
-        };
-        let mut all = BTreeMap::new();
-        while let Some(how) = take(1).map(|b| MERGES[b[0] as usize]) {
-            let mut next = |n: usize| take(n).expect("written by this program");
-            let length = u32::from_le_bytes(next(4).try_into().expect("four bytes")) as usize;
-            let name = String::from_utf8(next(length).to_vec()).expect("a name is text");
-            let mut real = || f64::from_le_bytes(next(8).try_into().expect("eight bytes"));
-            all.insert(name, (how, real(), real()));
-        }
-        Results(all)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::{decode, encode};
     use super::*;
+
+    const MERGES: [Merge; 5] = [Merge::First, Merge::Min, Merge::Max, Merge::Sum, Merge::Mean];
 
     #[test]
     fn ranks_merge_by_their_tags_after_a_journey() {
-        let rank =
-            |x: f64| Results::new(MERGES.iter().map(|m| Outcome::new(&format!("{m:?}"), x, *m)).collect::<Vec<_>>());
-        let mut all = Results::from_bytes(&rank(2.0).to_bytes());
-        all.merge(Results::from_bytes(&rank(5.0).to_bytes()));
+        let rank = |x: f64| {
+            Results::new(MERGES.iter().map(|m| NamedNumber::new(&format!("{m:?}"), x, *m)).collect::<Vec<_>>())
+        };
+        let mut all = decode::<Results>(&encode(&rank(2.0)));
+        all.merge(decode(&encode(&rank(5.0))));
         all.merge(rank(-1.0));
-        all.merge(Results::new(vec![Outcome::same("late", 7.0), Outcome::same("none", f64::NAN)]));
+        all.merge(Results::new(vec![NamedNumber::same("late", 7.0), NamedNumber::same("none", f64::NAN)]));
         let got = all.finish();
         let want = [("First", 2.0), ("Max", 5.0), ("Mean", 2.0), ("Min", -1.0), ("Sum", 6.0), ("late", 7.0)];
         assert_eq!(got, want.iter().map(|(n, x)| (n.to_string(), *x)).collect());

@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::site::Site;
-use crate::suites::contention::{self as suite, Flow, Mode};
+use crate::suites::contention::{self as suite, Mode, PlannedFlow};
 use crate::suites::{self, SuiteError};
 use model::contention::derive::{self, DeriveError, DeriveSettings, Derived, Store};
 use model::contention::recorded::{MeasuredGraph, Recorded, middle};
@@ -47,7 +47,7 @@ fn seats(site: &Site, graph: &Graph) -> bool {
 }
 
 /// A graph's flows as the suite wants them.
-fn flows(graph: &Graph, mode: Mode) -> Result<Vec<Flow>, String> {
+fn flows(graph: &Graph, mode: Mode) -> Result<Vec<PlannedFlow>, String> {
     let one = |f: &model::contention::Flow| {
         if f.after.is_some() {
             return Err(format!("flow `{}` starts after another: such graphs can be predicted, not measured", f.name));
@@ -57,7 +57,7 @@ fn flows(graph: &Graph, mode: Mode) -> Result<Vec<Flow>, String> {
         }
         let bytes = if mode.steady() { STEADY_BYTES.min(f.bytes as u64) } else { f.bytes as u64 };
         let start_ps = Time::from_secs(f.start).ps();
-        Ok(Flow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
+        Ok(PlannedFlow { name: f.name.clone(), from: f.from as u32, to: f.to as u32, bytes, start_ps })
     };
     graph.flows.iter().map(one).collect()
 }

@@ -1,6 +1,6 @@
 //! All-reduce of doubles: 8 bytes as a canary, 6.5 MB as the gradient exchange of deep learning.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Asked, Congesting, Declares, Kernel, Pattern, Setup, Traits};
 use crate::payload::unchecked;
 use comm::{Comm, Reduce, Refusal, Vector};
 use record::{Metric, Payload, Role, Verdict};
@@ -18,10 +18,25 @@ pub const ALLREDUCE: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         title: Some(|_, role| if role == Role::Measured { "Multiple Allreduce" } else { "Allreduce" }),
+        congestor,
+        declares: Declares::AsCalled("how often a value travels is the machine's to choose"),
+        tiny: &[("size", "800")],
         ..Traits::PLAIN
     },
     start,
 };
+
+/// Reductions longer than this follow the rule of GPCNeT's deep-learning congestor: fewer steps by the logarithm of the nodes.
+const LONG: usize = 1 << 20;
+
+fn congestor(asked: &Asked<'_>) -> Congesting {
+    let usual = (Traits::PLAIN.congestor)(asked);
+    let times = f64::from(asked.nodes) / 32.0;
+    if asked.params.size("size") <= LONG || times <= 1.0 {
+        return usual;
+    }
+    Congesting { steps: (512.0 / (1.0 + times.ln())) as u32, ..usual }
+}
 
 struct Allreduce<'c> {
     comm: &'c dyn Comm,

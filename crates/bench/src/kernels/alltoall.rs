@@ -1,47 +1,58 @@
 //! All-to-all: the machine's own collective as a canary, and the pairwise exchange that GPCNeT uses as a congestor.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Setup, Steps, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
-use spec::{Card, Kind, Param, ReadParams, Work};
+use spec::{Card, Kind, Param, Params, ReadParams, Work};
 
-const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes for each peer");
-
-const PARTNERS: Param = Param::new(
-    "partners",
-    Kind::Count,
-    "0",
-    "partners of a step; the next step goes on with the next ones, and 0 is all of them",
-);
-
-/// GPCNeT's "Multiple Alltoall".
+/// GPCNeT's "Multiple Alltoall" and, in pairs, its congestor "Alltoall".
 pub const ALLTOALL: Kernel = Kernel {
     card: Card {
         name: "alltoall",
-        about: "Bandwidth of the machine's all-to-all collective, 4 KiB per peer",
-        source: "GPCNeT §3.1.1",
-        params: &[SIZE],
+        about: "All-to-all of 4 KiB per peer: by the machine's collective, or by pairwise exchanges, one partner at a time",
+        source: "GPCNeT §3.1.1, §3.1.2",
+        params: &[
+            Param::new("size", Kind::Size, "4KiB", "bytes for each peer"),
+            Param::new("by", Kind::Choice(&["collective", "pairs"]), "collective", "who exchanges with whom, and when"),
+            Param::new(
+                "partners",
+                Kind::Count,
+                "0",
+                "with `by=pairs`, partners of a step; the next step goes on with the next ones, and 0 is all of them",
+            ),
+        ],
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "Multiple Alltoall"), ..Traits::PLAIN },
-    start: start_collective,
+    traits: Traits {
+        title: Some(|params, _| if in_pairs(params) { "Alltoall" } else { "Multiple Alltoall" }),
+        aliases: &[Alias { name: "a2a", about: "`alltoall` by pairs: GPCNeT's congestor", params: &[("by", "pairs")] }],
+        measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
+        congestor,
+        tiny: &[("size", "300")],
+        ..Traits::PLAIN
+    },
+    start: |setup| if in_pairs(setup.params) { start_pairwise(setup) } else { start_collective(setup) },
 };
 
-/// GPCNeT's "Alltoall" congestor.
-pub const PAIRWISE: Kernel = Kernel {
-    card: Card {
-        name: "a2a",
-        about: "All-to-all by pairwise exchanges of 4 KiB, one partner at a time",
-        source: "GPCNeT §3.1.2",
-        params: &[SIZE, PARTNERS],
-    },
-    metric: Metric::Bandwidth,
-    min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "Alltoall"), ..Traits::PLAIN },
-    start: start_pairwise,
-};
+fn in_pairs(params: &Params) -> bool {
+    params.word("by") == "pairs"
+}
+
+/// As a congestor on more than so many nodes, pairs exchange with so many partners in a step, not with all: with thousands of nodes under
+/// load a whole exchange outlasts the measurement many times, and a step must be over before the canaries start, and another when they are done.
+const MANY_NODES: u32 = 64;
+const FEW_PARTNERS: (u32, &str) = (8, "8");
+
+fn congestor(asked: &Asked<'_>) -> Congesting {
+    let usual = Traits::PLAIN.congestor;
+    if !in_pairs(asked.params) || asked.nodes <= MANY_NODES || asked.given.contains_key("partners") {
+        return usual(asked);
+    }
+    let nodes = FEW_PARTNERS.0;
+    Congesting { set: &[("partners", FEW_PARTNERS.1)], ..usual(&Asked { nodes, ..*asked }) }
+}
 
 struct Collective<'c> {
     comm: &'c dyn Comm,
@@ -52,7 +63,10 @@ struct Collective<'c> {
 }
 
 fn start_collective(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    let (n, size) = (setup.comm.size(), setup.params.size("size"));
+    let (n, size, partners) = (setup.comm.size(), setup.params.size("size"), setup.params.count("partners"));
+    if partners > 0 {
+        return Err(Refusal(format!("alltoall: partners={partners}: a collective has all of them; write by=pairs")));
+    }
     let lanes = || Lanes::new(setup.payload, n, size);
     Ok(Box::new(Collective { comm: setup.comm, size, round: 0, out: lanes(), into: lanes() }))
 }

@@ -3,7 +3,7 @@
 //! This crate cannot start processes and does not want to: the program that uses it installs a [`Runner`] once. Rank 0 of
 //! the communicator runs the command; the others only lend it their nodes.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Evidence, Kernel, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
 use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
@@ -19,7 +19,7 @@ pub const COMMAND: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits { evidence: Evidence::Other("how the program ends"), ..Traits::PLAIN },
     start,
 };
 

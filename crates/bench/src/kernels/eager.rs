@@ -5,7 +5,8 @@
 //! double until one blocks; then the limit is bisected. Only the leader decides, and it tells its partner every size.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Stamp, unchecked};
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::{Metric, Payload, Verdict};
@@ -27,7 +28,11 @@ pub const LIMIT: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("words that announce a message are not counted"),
+        tiny: &[("most", "1KiB"), ("votes", "1")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -38,7 +43,7 @@ const END: u64 = 0;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Settings {
+struct SearchPlan {
     first: u64,
     most: u64,
     grain: u64,
@@ -54,7 +59,7 @@ fn blocks(prompt: f64, late: f64, delay: f64) -> bool {
 /// The state of the search: decisions only.
 #[derive(Clone, Debug)]
 struct Search {
-    settings: Settings,
+    settings: SearchPlan,
     /// Largest size known not to block.
     passes: Option<u64>,
     /// Smallest size known to block.
@@ -67,9 +72,9 @@ struct Search {
 
 impl Search {
     /// At its beginning. Sizes and votes of zero are taken as one.
-    fn new(settings: Settings) -> Search {
+    fn new(settings: SearchPlan) -> Search {
         let first = settings.first.max(1);
-        let settings = Settings {
+        let settings = SearchPlan {
             first,
             most: settings.most.max(first),
             grain: settings.grain.max(1),
@@ -113,7 +118,8 @@ impl Search {
 
 struct Limit<'c> {
     comm: &'c dyn Comm,
-    settings: Settings,
+    stopwatch: Stopwatch<'c>,
+    settings: SearchPlan,
     delay: Time,
     carried: bool,
     bytes: Vec<u8>,
@@ -124,7 +130,7 @@ struct Limit<'c> {
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let p = setup.params;
-    let settings = Settings {
+    let settings = SearchPlan {
         first: p.size("first") as u64,
         most: p.size("most") as u64,
         grain: p.count("grain"),
@@ -138,6 +144,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let room = if carried { settings.most.max(settings.first) as usize } else { 0 };
     Ok(Box::new(Limit {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         settings,
         delay: p.time("delay"),
         carried,
@@ -163,9 +170,9 @@ impl Limit<'_> {
         self.tell(peer, size, late);
         self.comm.exchange(&mut [Op::recv(peer, WORD, &mut [0; 8])]);
         let data = if self.carried { Data::Bytes(&self.bytes[..size as usize]) } else { Data::Len(size as usize) };
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         self.comm.exchange(&mut [Op::Send { to: peer, tag: MESSAGE, data }]);
-        let took = self.comm.now().since(begin).secs();
+        let took = lap.seconds();
         // The next word must not overtake a message that is still to be received.
         self.comm.exchange(&mut [Op::recv(peer, WORD, &mut [0; 8])]);
         took
@@ -233,10 +240,10 @@ impl Pattern for Limit<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let Some(found) = &self.found else { return Vec::new() };
         // Of several pairs the first one's search is reported: limits belong to the library, not to a pair.
-        let number = |name: &str, x: u64| Outcome::new(name, x as f64, Merge::First);
+        let number = |name: &str, x: u64| NamedNumber::new(name, x as f64, Merge::First);
         vec![
             number("passes_to_bytes", found.passes.unwrap_or(0)),
             number("blocks_from_bytes", found.blocks.unwrap_or(0)),
@@ -249,10 +256,10 @@ impl Pattern for Limit<'_> {
 mod tests {
     use super::*;
 
-    const USUAL: Settings = Settings { first: 1024, most: 16 << 20, grain: 4, delay: 10e-3, votes: 3 };
+    const USUAL: SearchPlan = SearchPlan { first: 1024, most: 16 << 20, grain: 4, delay: 10e-3, votes: 3 };
 
     /// Drives a search against a machine with this eager limit; counts the tries.
-    fn drive(limit: u64, settings: Settings) -> (Search, u32) {
+    fn drive(limit: u64, settings: SearchPlan) -> (Search, u32) {
         let mut search = Search::new(settings);
         let mut tries = 0;
         while let Some(bytes) = search.size {
@@ -281,7 +288,7 @@ mod tests {
 
     #[test]
     fn one_stray_answer_is_outvoted_and_counted() {
-        let mut search = Search::new(Settings { first: 8, most: 16, grain: 2, ..USUAL });
+        let mut search = Search::new(SearchPlan { first: 8, most: 16, grain: 2, ..USUAL });
         for late in [20e-3, 1e-6, 1e-6, 20e-3, 20e-3, 20e-3, 20e-3] {
             search.answer(1e-6, late);
         }

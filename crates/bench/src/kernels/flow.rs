@@ -28,7 +28,7 @@ pub const FLOW: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, false),
 };
 
@@ -45,15 +45,17 @@ pub const RATE: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, true),
 };
+
+const TINY: &[(&str, &str)] = &[("size", "3000")];
 
 const TAG: Tag = 21;
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
 
-struct Flow<'c> {
+struct FlowEnd<'c> {
     comm: &'c dyn Comm,
     start: Time,
     window: usize,
@@ -68,7 +70,7 @@ fn start(setup: Setup<'_>, steady: bool) -> Result<Box<dyn Pattern + '_>, Refusa
     let size = params.size("size");
     let window = if steady { params.count("window").max(1) as usize } else { 1 };
     let lanes = |rank: usize, n: usize| Lanes::new(setup.payload, if setup.comm.rank() == rank { n } else { 0 }, size);
-    Ok(Box::new(Flow {
+    Ok(Box::new(FlowEnd {
         comm: setup.comm,
         start: if steady { Time::ZERO } else { params.time("start") + params.time("lead") },
         window,
@@ -79,7 +81,7 @@ fn start(setup: Setup<'_>, steady: bool) -> Result<Box<dyn Pattern + '_>, Refusa
     }))
 }
 
-impl Pattern for Flow<'_> {
+impl Pattern for FlowEnd<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
         if self.comm.rank() == SENDER {

@@ -13,6 +13,7 @@ const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes per message");
 
 const fn kernel(name: &'static str, about: &'static str, traits: Traits, start: crate::kernel::Start) -> Kernel {
     let card = Card { name, about, source: "GPCNeT §3.1.2", params: &[SIZE] };
+    let traits = Traits { tiny: &[("size", "3000")], ..traits };
     Kernel { card, metric: Metric::Bandwidth, min_ranks: 2, traits, start }
 }
 

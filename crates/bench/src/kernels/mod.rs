@@ -17,6 +17,7 @@ mod rma_ring;
 
 use crate::kernel::Kernel;
 use spec::near::unknown;
+use spec::{ParamError, Params};
 
 /// Every kernel, in the order of `tailback list` and of the documentation.
 pub const KERNELS: &[Kernel] = &[
@@ -27,7 +28,6 @@ pub const KERNELS: &[Kernel] = &[
     ring::BANDWIDTH_SYNC,
     allreduce::ALLREDUCE,
     alltoall::ALLTOALL,
-    alltoall::PAIRWISE,
     incast::P2P_INCAST,
     incast::PUT_INCAST,
     incast::GET_BCAST,
@@ -55,13 +55,36 @@ pub const KERNELS: &[Kernel] = &[
     null::NULL,
 ];
 
-/// Every name that a kernel is known by.
+/// Every name that a kernel is known by, aliases too.
 pub fn names() -> Vec<&'static str> {
-    KERNELS.iter().map(|k| k.card.name).collect()
+    KERNELS.iter().flat_map(|kernel| kernel.names().map(|(name, _)| name)).collect()
 }
 
-/// The kernel of this name, or what to say when there is none.
-pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
-    let found = KERNELS.iter().find(|k| k.card.name == name);
-    found.ok_or_else(|| unknown("kernel", name, KERNELS.iter().map(|k| k.card.name)))
+/// A kernel as it is named in a list, a plan or a suite.
+pub struct Called {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// Parameters that go with the name.
+    preset: &'static [(&'static str, &'static str)],
+}
+
+impl Called {
+    /// Parameters that were given beside the name, and those that go with it: what is given goes first.
+    pub fn with(&self, given: &Params) -> Params {
+        let preset = self.preset.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        preset.chain(given.clone()).collect()
+    }
+
+    /// Every parameter of the kernel.
+    pub fn resolve(&self, given: &Params) -> Result<Params, ParamError> {
+        self.kernel.card.resolve(&self.with(given))
+    }
+}
+
+/// The kernel of this name or alias, or what to say when there is none.
+pub fn called(name: &str) -> Result<Called, String> {
+    let all = || KERNELS.iter().flat_map(|kernel| kernel.names().map(move |(name, preset)| (name, kernel, preset)));
+    let found = all().find(|(known, ..)| *known == name);
+    let (_, kernel, preset) = found.ok_or_else(|| unknown("kernel", name, all().map(|(name, ..)| name)))?;
+    Ok(Called { kernel, preset })
 }

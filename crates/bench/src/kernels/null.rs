@@ -1,6 +1,6 @@
 //! A kernel that does nothing: what it measures is the harness.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Evidence, Kernel, Pattern, Setup, Traits};
 use comm::Refusal;
 use record::{Metric, Verdict};
 use spec::{Card, Work};
@@ -15,7 +15,7 @@ pub const NULL: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits { evidence: Evidence::Nothing("nothing is done"), ..Traits::PLAIN },
     start,
 };
 

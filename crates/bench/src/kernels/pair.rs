@@ -4,7 +4,7 @@
 //! other. The lower rank of a pair measures. What the time of a sample is, is the metric's convention, named here once: for
 //! ping-pong the **whole round trip** of one message each way; for streams the time **per message of one direction**.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Buffer, Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -23,7 +23,11 @@ pub const PINGPONG: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("the answer is as long, and a sample is of one message"),
+        tiny: TINY,
+        ..Traits::PLAIN
+    },
     start: |setup| start(setup, Way::Pingpong),
 };
 
@@ -37,7 +41,7 @@ pub const STREAM: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { declares: Declares::AsCalled("the byte back is not counted"), tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, Way::Stream),
 };
 
@@ -51,9 +55,11 @@ pub const DUPLEX: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits { declares: Declares::AsCalled("a sample is of one direction"), tiny: TINY, ..Traits::PLAIN },
     start: |setup| start(setup, Way::Duplex),
 };
+
+const TINY: &[(&str, &str)] = &[("size", "3000")];
 
 const DATA: Tag = 11;
 const ACK: Tag = 12;

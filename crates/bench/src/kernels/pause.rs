@@ -1,6 +1,6 @@
 //! A rest: time passes and nothing is sent.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Evidence, Kernel, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
 use record::{Metric, Tells, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Time, Work};
@@ -15,7 +15,12 @@ pub const PAUSE: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 1,
-    traits: Traits { tells: Tells::Nothing, ..Traits::PLAIN },
+    traits: Traits {
+        tells: Tells::Nothing,
+        evidence: Evidence::Nothing("nothing is sent"),
+        tiny: &[("time", "1us")],
+        ..Traits::PLAIN
+    },
     start,
 };
 

@@ -4,7 +4,8 @@
 //! last one. The sample is the time from the first message to the answer.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -29,7 +30,11 @@ pub const PRTT: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("the answer is not counted"),
+        tiny: &[("size", "24")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -41,6 +46,7 @@ const TRIPS: u32 = 5;
 
 struct Prtt<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     messages: usize,
     size: usize,
     spaced: bool,
@@ -55,6 +61,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
     Ok(Box::new(Prtt {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         size,
         messages: setup.params.count("messages").clamp(1, 1 << 20) as usize,
         spaced: setup.params.word("pause") == "trip",
@@ -95,9 +102,9 @@ impl Prtt<'_> {
     fn learn_pause(&mut self, peer: usize) {
         let mut longest = 0.0f64;
         for _ in 0..TRIPS {
-            let begin = self.comm.now();
+            let lap = self.stopwatch.start();
             self.trip(peer, 1, None);
-            longest = longest.max(self.comm.now().since(begin).secs());
+            longest = longest.max(lap.seconds());
         }
         self.pause = Some(Time::from_secs(LONGER * longest));
     }
@@ -124,8 +131,8 @@ impl Pattern for Prtt<'_> {
         self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let pause = self.pause.filter(|_| self.spaced && leads(self.comm));
-        pause.map(|p| Outcome::new("pause_s", p.secs(), Merge::First)).into_iter().collect()
+        pause.map(|p| NamedNumber::new("pause_s", p.secs(), Merge::First)).into_iter().collect()
     }
 }

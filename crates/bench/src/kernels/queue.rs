@@ -1,7 +1,7 @@
 //! Many messages between two ranks: what it costs to find the receive that a message belongs to.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -21,7 +21,11 @@ pub const QUEUE: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("the sample is of the whole queue, and only the word to go is counted"),
+        tiny: &[("size", "24"), ("messages", "7")],
+        ..Traits::PLAIN
+    },
     start: start_queue,
 };
 

@@ -3,7 +3,7 @@
 //! The latency is half the time of a simultaneous exchange with two neighbours, as GPCNeT defines it; it is not a ping-pong.
 //! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Metric, Verdict};
@@ -18,6 +18,12 @@ const fn window(default: &'static str) -> Param {
     Param::new("window", Kind::Count, default, "messages in flight to each neighbour")
 }
 
+/// GPCNeT 1.3: tests of latency, and tests of bandwidth, on 30 rings.
+pub(super) const LATENCY_LOOPS: Loops =
+    Loops { warmup: 200, steps: Steps::always(200), arrangements: 30, measurements: 10_000 };
+pub(super) const BANDWIDTH_LOOPS: Loops =
+    Loops { warmup: 1, steps: Steps::always(8), arrangements: 30, measurements: 10_000 };
+
 /// GPCNeT's "RR Two-sided Lat".
 pub const LATENCY: Kernel = Kernel {
     card: Card {
@@ -28,7 +34,12 @@ pub const LATENCY: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "RR Two-sided Lat"), ..Traits::PLAIN },
+    traits: Traits {
+        title: Some(|_, _| "RR Two-sided Lat"),
+        measured: LATENCY_LOOPS,
+        tiny: &[("size", "24")],
+        ..Traits::PLAIN
+    },
     start: |setup| start(setup, false),
 };
 
@@ -44,6 +55,8 @@ pub const BANDWIDTH: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         title: Some(|params, _| if params.word("order") == "natural" { "Nat Two-sided BW" } else { "RR Two-sided BW" }),
+        measured: BANDWIDTH_LOOPS,
+        tiny: TINY,
         ..Traits::PLAIN
     },
     start: |setup| start(setup, false),
@@ -59,9 +72,16 @@ pub const BANDWIDTH_SYNC: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "RR Two-sided BW+Sync"), ..Traits::PLAIN },
+    traits: Traits {
+        title: Some(|_, _| "RR Two-sided BW+Sync"),
+        measured: BANDWIDTH_LOOPS,
+        tiny: TINY,
+        ..Traits::PLAIN
+    },
     start: |setup| start(setup, true),
 };
+
+const TINY: &[(&str, &str)] = &[("size", "3000"), ("window", "3")];
 
 /// Tags of messages that travel to the left and to the right: in a ring of two both neighbours are one rank.
 const LEFTWARD: Tag = 82;

@@ -1,6 +1,6 @@
 //! Rings with remote memory access: the neighbours need do nothing.
 
-use super::ring::{ORDER, neighbours};
+use super::ring::{BANDWIDTH_LOOPS, LATENCY_LOOPS, ORDER, neighbours};
 use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp, unchecked};
 use comm::{Access, Comm, Refusal, Window};
@@ -17,7 +17,12 @@ pub const GET_LATENCY: Kernel = Kernel {
     },
     metric: Metric::Latency,
     min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "RR Get Lat"), ..Traits::PLAIN },
+    traits: Traits {
+        title: Some(|_, _| "RR Get Lat"),
+        measured: LATENCY_LOOPS,
+        tiny: &[("size", "24")],
+        ..Traits::PLAIN
+    },
     start: start_get,
 };
 
@@ -35,7 +40,12 @@ pub const PUT_BANDWIDTH: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 2,
-    traits: Traits { title: Some(|_, _| "RR Put BW"), ..Traits::PLAIN },
+    traits: Traits {
+        title: Some(|_, _| "RR Put BW"),
+        measured: BANDWIDTH_LOOPS,
+        tiny: &[("size", "3000"), ("window", "3")],
+        ..Traits::PLAIN
+    },
     start: start_put,
 };
 

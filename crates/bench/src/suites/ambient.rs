@@ -28,6 +28,7 @@ pub const AMBIENT: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("repeat", "2"), ("every", "1us"), ("time", "1ms"), ("rounds", "3"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

@@ -25,6 +25,7 @@ pub const APP: Suite = Suite {
     alone: false,
     shortcut: Some(("tailback app -- CMD", "any command alone and under congestors")),
     plan,
+    tiny: &[("command", "true"), ("repeat", "2"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

@@ -26,6 +26,7 @@ pub const CONGEST: Suite = Suite {
     alone: false,
     shortcut: Some(("tailback congest --time 5m", "congestors only, for other jobs to run under")),
     plan,
+    tiny: &[("time", "1ms"), ("cut", "50")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

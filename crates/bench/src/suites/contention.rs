@@ -31,11 +31,12 @@ pub const CONTENTION: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("size", "64KiB"), ("repeats", "2")],
 };
 
 /// One flow of a graph.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub struct PlannedFlow {
     /// Its name, unique in the graph.
     pub name: String,
     /// Sending node's place.
@@ -75,12 +76,12 @@ impl Mode {
 }
 
 /// The phases of one graph.
-pub fn phases((name, purpose): (&str, Purpose), flows: &[Flow], mode: Mode) -> Vec<Phase> {
+pub fn phases((name, purpose): (&str, Purpose), flows: &[PlannedFlow], mode: Mode) -> Vec<Phase> {
     let phase =
         |flows: FlowMeasure, jobs: Vec<Job>| Phase::new(About::Graph { graph: name.into(), purpose, flows }, jobs);
     match mode {
         Mode::Times { repeats, lead_ps } => {
-            let start = |f: &Flow| {
+            let start = |f: &PlannedFlow| {
                 let time = |name: &str, ps: u64| (name.to_string(), format!("{ps}ps"));
                 Params::from([time("start", f.start_ps), time("lead", lead_ps)])
             };
@@ -97,13 +98,13 @@ pub fn phases((name, purpose): (&str, Purpose), flows: &[Flow], mode: Mode) -> V
                 time_s: Some(seconds),
                 ..Stop::ONCE
             };
-            let params = |_: &Flow| Params::from([("window".to_string(), window.to_string())]);
+            let params = |_: &PlannedFlow| Params::from([("window".to_string(), window.to_string())]);
             vec![phase(FlowMeasure::Rates, jobs(flows, "flow-rate", params, &stop))]
         }
     }
 }
 
-fn jobs(flows: &[Flow], kernel: &str, params: impl Fn(&Flow) -> Params, stop: &Stop) -> Vec<Job> {
+fn jobs(flows: &[PlannedFlow], kernel: &str, params: impl Fn(&PlannedFlow) -> Params, stop: &Stop) -> Vec<Job> {
     let nodes = flows.iter().map(|f| f.from.max(f.to) as usize + 1).max().unwrap_or(0);
     let mut taken = vec![0u32; nodes];
     let mut seat = |node: u32| {
@@ -130,7 +131,7 @@ fn jobs(flows: &[Flow], kernel: &str, params: impl Fn(&Flow) -> Params, stop: &S
 }
 
 /// Nodes and ranks per node that flows need.
-pub fn needs(flows: &[Flow]) -> (u32, u32) {
+pub fn needs(flows: &[PlannedFlow]) -> (u32, u32) {
     let nodes = flows.iter().map(|f| f.from.max(f.to) + 1).max().unwrap_or(0);
     let mut degree = vec![0u32; nodes as usize];
     flows.iter().flat_map(|f| [f.from, f.to]).for_each(|n| degree[n as usize] += 1);
@@ -158,7 +159,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
                 layout.nodes - 1
             ))
         })?;
-        list.push(Flow { name: format!("f{i}"), from, to, bytes, start_ps: 0 });
+        list.push(PlannedFlow { name: format!("f{i}"), from, to, bytes, start_ps: 0 });
     }
     if list.is_empty() {
         return Err(SuiteError::Unknown("contention: flows is empty; write for instance 0>1,0>2".into()));
@@ -171,7 +172,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32, lead_ps }
         }
     };
-    let alone = [Flow { name: "alone".into(), ..list[0].clone() }];
+    let alone = [PlannedFlow { name: "alone".into(), ..list[0].clone() }];
     let all =
         [phases(("alone", Purpose::Alone), &alone, mode), phases(("graph", Purpose::Score), &list, mode)].concat();
     let plan = plan_of(all, seed, payload);
@@ -187,12 +188,12 @@ mod tests {
 
     #[test]
     fn a_graph_survives_its_phase_and_no_rank_serves_two_flows() {
-        let flow = |name: &str, from, to, start_ps| Flow { name: name.into(), from, to, bytes: 4096, start_ps };
+        let flow = |name: &str, from, to, start_ps| PlannedFlow { name: name.into(), from, to, bytes: 4096, start_ps };
         let list = [flow("a", 0, 1, 0), flow("b", 0, 2, 2_500_000), flow("c", 2, 1, 0)];
         let made = phases(("g", Purpose::Score), &list, Mode::Times { repeats: 2, lead_ps: 7 });
         assert_eq!((made.len(), made[1].name.as_str()), (2, "g#1"));
         let back = model::contention::recorded::graph(&made[0]).unwrap();
-        let same = |(f, g): (&Flow, &model::contention::Flow)| {
+        let same = |(f, g): (&PlannedFlow, &model::contention::Flow)| {
             f.name == g.name && (f.from as usize, f.to as usize) == (g.from, g.to) && f.bytes as f64 == g.bytes
         };
         assert!(list.iter().zip(&back.flows).all(same) && (back.flows[1].start - 2.5e-6).abs() < 1e-15);

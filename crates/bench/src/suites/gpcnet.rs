@@ -41,6 +41,7 @@ pub const GPCNET: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };
 
 /// Which kernels are measured.

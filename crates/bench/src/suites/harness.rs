@@ -19,6 +19,7 @@ pub const HARNESS: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("steps", "10"), ("rounds", "3")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

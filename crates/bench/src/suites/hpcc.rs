@@ -68,6 +68,13 @@ pub const HPCC: Suite = Suite {
     alone: true,
     shortcut: None,
     plan,
+    // All but the messages of two megabytes, of which the simulator sends every packet.
+    tiny: &[
+        ("n", "64"),
+        ("nb", "8"),
+        ("memory", "1MiB"),
+        ("only", "star,single,random-access,random-access-lcg,ptrans,fft,ping-pong-latency,ring-latency,hpl"),
+    ],
 };
 
 /// Permutations of the ranks that PTRANS tries.
@@ -256,6 +263,11 @@ fn params<const N: usize>(list: [(&str, String); N]) -> Params {
     list.map(|(name, value)| (name.to_string(), value)).into()
 }
 
+/// RandomAccess on tables of these sizes, for one rank and for all.
+fn random_access(bits: [u32; 2], generator: &str) -> [Params; 2] {
+    bits.map(|bits| params([("bits", bits.to_string()), ("generator", generator.into())]))
+}
+
 /// All tests in the order of version 1.5.0.
 fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
     let (given, ranks) = (request.params, request.site.layout.ranks as usize);
@@ -270,16 +282,9 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
     let case =
         |mode, test, kernel, params| Case { mode, test, kernel, params, steps: 1, blocks: repetitions, ranks: None };
     let three = |test, generator: &str| {
-        let own = params([
-            ("bits", sizes::random_access(bytes, 1).to_string()),
-            ("generator", generator.into()),
-            ("threads", threads.clone()),
-        ]);
-        let all = params([
-            ("bits", sizes::random_access(bytes, ranks).to_string()),
-            ("generator", generator.into()),
-            ("algorithm", given.word("algorithm").into()),
-        ]);
+        let [own, all] = random_access([1, ranks].map(|ranks| sizes::random_access(bytes, ranks)), generator);
+        let own = [own, params([("threads", threads.clone())])].into_iter().flatten().collect::<Params>();
+        let all = [all, params([("algorithm", given.word("algorithm").into())])].into_iter().flatten().collect();
         [
             case(TestMode::Mpi, test, "random-access-mpi", vec![all]),
             case(TestMode::Star, test, "random-access", vec![own.clone()]),

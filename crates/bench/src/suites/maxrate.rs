@@ -76,6 +76,7 @@ pub const MAXRATE: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("sizes", "8,4096"), ("trials", "2"), ("loops", "2")],
 };
 
 /// A mode of the command line: its word, its kernel and what its points are about.

@@ -31,6 +31,8 @@ pub struct Suite {
     pub shortcut: Option<(&'static str, &'static str)>,
     /// Makes the plan.
     pub plan: fn(&Request<'_>) -> Result<Plan, SuiteError>,
+    /// Parameters with which it runs in a moment on a simulated machine: for tests, and as an example.
+    pub tiny: &'static [(&'static str, &'static str)],
 }
 
 /// What a plan is made from.
@@ -105,7 +107,15 @@ pub fn suite(name: &str) -> Result<&'static Suite, String> {
 pub fn check(plan: &Plan, layout: Layout) -> Result<(), SuiteError> {
     plan.check(layout.nodes, layout.max_ranks_per_node)?;
     for job in plan.phases.iter().flat_map(|p| &p.jobs) {
-        crate::kernels::kernel(&job.kernel).map_err(SuiteError::Unknown)?.card.resolve(&job.params)?;
+        let called = crate::kernels::called(&job.kernel).map_err(SuiteError::Unknown)?;
+        called.resolve(&job.params)?;
+        if called.kernel.traits.one_step && job.stop.steps > 1 {
+            let say = format!(
+                "job `{}`: `steps` is {}, but {} checks one step of a block",
+                job.name, job.stop.steps, job.kernel
+            );
+            return Err(SuiteError::Senseless(say));
+        }
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ pub const NETWORK: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
+    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };
 
 /// Job name, kernel and ring order, in the order of the original's table.

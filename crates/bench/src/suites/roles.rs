@@ -2,9 +2,10 @@
 
 use super::loops::Limits;
 use super::{Request, SuiteError};
-use crate::kernels::kernel;
+use crate::kernel::{Asked, Congesting};
+use crate::kernels::called;
 use record::{Instances, Job, Members, Role};
-use spec::{Kind, Param, Params, ReadParams, parse_bytes};
+use spec::{Kind, Param, Params, ReadParams};
 
 /// Which kernels load the network.
 pub(super) const CONGESTORS: Param = Param::new(
@@ -35,8 +36,8 @@ pub(super) fn list(params: &Params, name: &str) -> Result<Vec<Written>, SuiteErr
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Written {
     pub kernel: String,
+    /// Parameters that are written, and those of an alias.
     pub params: Params,
-    size: u64,
     weight: f64,
     /// The text without its weight: names the job.
     pub label: String,
@@ -57,14 +58,13 @@ pub(super) fn written(text: &str) -> Result<Written, SuiteError> {
     };
     let mut words = label.split(':');
     let name = words.next().unwrap_or_default();
-    let found = kernel(name).map_err(SuiteError::Unknown)?;
+    let found = called(name).map_err(SuiteError::Unknown)?;
     let given: Params = words
         .map(|word| word.split_once('=').unwrap_or(("size", word)))
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .collect();
-    let resolved = found.card.resolve(&given)?;
-    let size = resolved.get("size").and_then(|s| parse_bytes(s).ok()).unwrap_or(0);
-    Ok(Written { kernel: name.into(), params: given, size, weight, label: label.into() })
+    found.resolve(&given)?;
+    Ok(Written { kernel: found.kernel.card.name.into(), params: found.with(&given), weight, label: label.into() })
 }
 
 /// Divides `nodes` by weights, at least two for each; the extras go to the first, as in the original. Kinds that find no room are dropped
@@ -132,11 +132,6 @@ pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
     Ok(Ground { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots) })
 }
 
-/// An all-to-all congestor on more than so many nodes exchanges with so many partners in a step, not with all: with thousands of nodes under
-/// load a whole exchange outlasts the measurement many times, and a step must be over before the canaries start, and another when they are done.
-const MANY_NODES: u32 = 64;
-const PARTNERS: u32 = 8;
-
 /// The background jobs of a set of congestors on their ground.
 pub(super) fn background(set: &[Written], taken: &[Written], ground: &Ground, limits: &Limits) -> Vec<Job> {
     let (mut first_node, nodes, first_slot, slots) = ground.load;
@@ -145,12 +140,14 @@ pub(super) fn background(set: &[Written], taken: &[Written], ground: &Ground, li
     for (w, nodes) in set.iter().zip(divide(nodes, &weights)) {
         let members = Members::Block { first_node, nodes, first_slot, slots };
         first_node += nodes;
-        let (name, kernel, mut params) = (unique(&w.label, taken, &jobs), w.kernel.clone(), w.params.clone());
-        let mut stop = limits.congestor(&w.kernel, w.size, nodes);
-        if kernel == "a2a" && nodes > MANY_NODES && !params.contains_key("partners") {
-            params.insert("partners".into(), PARTNERS.to_string());
-            stop = limits.congestor(&w.kernel, w.size, PARTNERS);
-        }
+        let (name, kernel) = (unique(&w.label, taken, &jobs), w.kernel.clone());
+        let found = called(&kernel).expect("checked when it was read");
+        let all = found.resolve(&w.params).expect("checked when it was read");
+        let Congesting { steps, set } =
+            (found.kernel.traits.congestor)(&Asked { given: &w.params, params: &all, nodes });
+        let mut params = w.params.clone();
+        params.extend(set.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        let stop = limits.congestor(steps);
         jobs.push(Job { name, kernel, params, role: Role::Background, members, instances: Instances::Slot, stop });
     }
     jobs
@@ -194,5 +191,45 @@ mod tests {
                 assert!(counts.iter().all(|c| *c >= 2), "{nodes} by {weights:?}: {counts:?}");
             }
         }
+    }
+
+    /// The congestor `text` on so many nodes.
+    fn congestor(text: &str, nodes: u32) -> Job {
+        let given = [("time", "10s"), ("rounds", "1"), ("precision", "0"), ("cut", "1")];
+        let limits = Limits::read(&given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect());
+        let canaries = Members::Places(vec![]);
+        let ground = Ground { canaries, canary_nodes: 2, load: (0, nodes, 0, None) };
+        background(&[written(text).unwrap()], &[], &ground, &limits).remove(0)
+    }
+
+    #[test]
+    fn congestor_loops_follow_the_original() {
+        for (nodes, plain, deep) in [(32, 512, 512), (64, 256, 302), (376, 43, 147), (1880, 8, 100)] {
+            let steps = ["p2p-incast", "alltoall", "allreduce:6553600"].map(|text| congestor(text, nodes).stop.steps);
+            assert_eq!(steps, [plain, plain, deep], "{nodes}");
+        }
+        assert_eq!(congestor("p2p-incast", 20_000).stop.steps, 1);
+    }
+
+    #[test]
+    fn pairs_have_few_partners_on_many_nodes_unless_told() {
+        let partners = |text, nodes| {
+            let job = congestor(text, nodes);
+            (job.stop.steps, job.params.get("partners").cloned())
+        };
+        assert_eq!(partners("a2a", 64), (256, None));
+        assert_eq!(partners("a2a", 65), (512, Some("8".into())));
+        assert_eq!(partners("a2a:partners=0", 128), (128, Some("0".into())));
+        assert_eq!(partners("alltoall", 128), (128, None));
+    }
+
+    /// The label is what a user wrote; what runs is the kernel itself.
+    #[test]
+    fn an_alias_is_its_kernel_with_parameters() {
+        let job = congestor("a2a:8k", 4);
+        assert_eq!((job.name.as_str(), job.kernel.as_str()), ("a2a:8k", "alltoall"));
+        assert_eq!((job.params["by"].as_str(), job.params["size"].as_str()), ("pairs", "8k"));
+        assert_eq!(written("a2a:by=collective").unwrap().params["by"], "collective");
+        assert!(written("a2b").unwrap_err().to_string().contains("did you mean `a2a`"));
     }
 }

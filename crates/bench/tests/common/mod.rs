@@ -1,11 +1,15 @@
 #![allow(dead_code, reason = "each test program uses its part of this")]
-//! A small simulated machine for tests, and a machine whose ranks have different clocks.
+//! A small simulated machine for tests, plans of suites, and runs of them.
 
-use comm::{Buffer, Comm, Data, Machine, Op, Pending, PendingSum, Reduce, Refusal, Vector, Window};
-use record::{Host, MachineRecord, Plan, RunRecord};
-use spec::{Time, Work};
+pub mod wrap;
+
+use comm::{Comm, Machine};
+use record::{Host, Layout, MachineRecord, Payload, Plan, RunRecord};
+use spec::Params;
 use std::sync::Mutex;
-use tailback_bench::{Counters, Facts, Observer};
+use tailback_bench::kernels::command;
+use tailback_bench::{Counters, Facts, Observer, Site, Suite, suite};
+use wrap::{ClockSkew, Wrapped};
 
 /// `nodes` nodes with `ranks` ranks each on one switch.
 pub fn machine(nodes: usize, ranks: usize) -> sim::Simulator {
@@ -24,6 +28,22 @@ pub fn facts() -> Facts {
     }
 }
 
+pub fn params(given: &[(&str, &str)]) -> Params {
+    given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+}
+
+/// What a suite plans on `nodes` nodes of `ranks` ranks.
+pub fn plan_of(suite: &Suite, nodes: u32, ranks: u32, given: &[(&str, &str)], seed: u64) -> Result<Plan, String> {
+    let params = suite.card.resolve(&params(given)).map_err(|e| e.to_string())?;
+    let layout = Layout::even(nodes, ranks);
+    suite.plan_on(&params, &Site::new(layout, false), seed, Payload::Checked).map_err(|e| e.to_string())
+}
+
+/// The same of a suite in the table, which can be planned.
+pub fn plan(name: &str, nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
+    plan_of(suite(name).unwrap(), nodes, ranks, given, 3).unwrap()
+}
+
 /// Keeps every record it is told to save.
 #[derive(Default)]
 pub struct Kept(pub Mutex<Vec<RunRecord>>);
@@ -35,65 +55,38 @@ impl Observer for Kept {
     }
 }
 
-/// Runs `plan` on a machine and returns the last record.
-pub fn run(machine: &sim::Simulator, plan: &Plan, skew: bool) -> RunRecord {
+/// Runs `plan` on a machine; the last record, or why it did not come to its end.
+pub fn try_run(machine: &sim::Simulator, plan: &Plan, skew: bool) -> Result<RunRecord, String> {
+    install_shell();
     let kept = Kept::default();
     let body = |world: &dyn Comm| {
-        let skewed;
-        let world: &dyn Comm = if skew {
-            skewed = Skewed { inner: world, rank: world.rank() as u64 };
-            &skewed
-        } else {
-            world
-        };
+        let hook = ClockSkew(if skew { world.rank() as u64 } else { 0 });
+        let skewed = Wrapped::new(world, &hook);
+        let world: &dyn Comm = if skew { &skewed } else { world };
         let seat = tailback_bench::Seat::find(world);
         tailback_bench::run(world, seat, plan, &facts(), &kept);
     };
-    machine.run(&body).expect("the plan runs to its end");
+    machine.run(&body).map_err(|e| e.to_string())?;
     let mut saved = kept.0.into_inner().unwrap();
     assert_eq!(saved.len(), plan.phases.len() + 1, "saved before the first phase and after every one");
-    saved.pop().expect("at least one phase")
+    Ok(saved.pop().expect("at least one phase"))
 }
 
-/// Another rank, another clock: an offset, and a rate that is off by up to a percent.
-struct Skewed<'a> {
-    inner: &'a dyn Comm,
-    rank: u64,
+/// As [`try_run`], of a plan that can run.
+pub fn run(machine: &sim::Simulator, plan: &Plan, skew: bool) -> RunRecord {
+    try_run(machine, plan, skew).expect("the plan runs to its end")
 }
 
-struct SkewedPart<'a> {
-    inner: Box<dyn Comm + 'a>,
-    rank: u64,
+/// Lets the kernel `command` run programs.
+pub fn install_shell() {
+    command::install(command::Runner { run: shell, node_name: || "node".into() });
 }
 
-fn skew(time: Time, rank: u64) -> Time {
-    let drift = (rank * 7919) % 100;
-    Time::from_ps(time.ps() + time.ps() / 10_000 * drift) + Time::from_us(rank * 1_234)
+/// How a command runs here: by the shell, whatever nodes it is given.
+fn shell(command: &str, _: &[String]) -> Result<(), String> {
+    match std::process::Command::new("sh").args(["-c", command]).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("ended with {status}")),
+        Err(e) => Err(e.to_string()),
+    }
 }
-
-macro_rules! skewed_comm {
-    ($type:ty, $self:ident, $inner:expr) => {
-        impl Comm for $type {
-            fn rank(&$self) -> usize { $inner.rank() }
-            fn size(&$self) -> usize { $inner.size() }
-            fn node(&$self) -> usize { $inner.node() }
-            fn now(&$self) -> Time { skew($inner.now(), $self.rank) }
-            fn exchange(&$self, ops: &mut [Op<'_>]) { $inner.exchange(ops) }
-            fn begin<'a>(&'a $self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> { $inner.begin(ops) }
-            fn compute(&$self, work: Work, f: &mut dyn FnMut()) { $inner.compute(work, f) }
-            fn charge(&$self, work: Work) -> bool { $inner.charge(work) }
-            fn split(&$self, color: Option<u32>, key: u32) -> Option<Box<dyn Comm + '_>> {
-                let inner = $inner.split(color, key)?;
-                Some(Box::new(SkewedPart { inner, rank: $self.rank }))
-            }
-            fn window(&$self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> { $inner.window(len) }
-            fn start_sum(&$self, x: f64) -> Box<dyn PendingSum + '_> { $inner.start_sum(x) }
-            fn barrier(&$self) { $inner.barrier() }
-            fn allreduce(&$self, values: Vector<'_>, how: Reduce) { $inner.allreduce(values, how) }
-            fn alltoall(&$self, send: Data<'_>, recv: Buffer<'_>) { $inner.alltoall(send, recv) }
-        }
-    };
-}
-
-skewed_comm!(Skewed<'_>, self, self.inner);
-skewed_comm!(SkewedPart<'_>, self, self.inner);

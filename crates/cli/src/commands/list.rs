@@ -94,7 +94,7 @@ fn page(lists: &[List]) -> String {
         let header: &[&str] = if sources { &["Name", "what it is", "described in"] } else { &["Name", "what it is"] };
         let mut grid = Grid::new("", header);
         for entry in &list.entries {
-            let source = entry.card.map(|card| card.source.to_string()).filter(|_| sources);
+            let source = sources.then(|| entry.card.map_or_else(String::new, |card| card.source.to_string()));
             grid.row([format!("`{}`", entry.name), entry.about.clone()].into_iter().chain(source));
         }
         out.push_str(&left(&grid));
@@ -160,7 +160,7 @@ fn lists() -> Vec<List> {
         ("What `tailback run` takes: each turns its parameters into a plan.", cards(SUITES.iter().map(|s| &s.card))),
         (
             "What ranks do. An experiment gives a kernel its role: measured (a canary) or in the background (a congestor).",
-            cards(KERNELS.iter().map(|k| &k.card)),
+            kernels(),
         ),
         ("What `--on` takes, beside a machine file.", machines()),
         ("What `--format` takes.", own(&formats)),
@@ -178,6 +178,16 @@ fn lists() -> Vec<List> {
         ("Where the counters around phases are read on a real machine.", own(&counters)),
     ];
     NAMES.into_iter().zip(entries).map(|(name, (about, entries))| List { name, about, entries }).collect()
+}
+
+/// Each kernel, and its other names after it.
+fn kernels() -> Vec<Entry> {
+    let mut all = Vec::new();
+    for kernel in KERNELS {
+        all.extend(cards(std::iter::once(&kernel.card)));
+        all.extend(plain(kernel.traits.aliases.iter().map(|a| (a.name.into(), a.about.into()))));
+    }
+    all
 }
 
 fn machines() -> Vec<Entry> {

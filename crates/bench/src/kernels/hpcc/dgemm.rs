@@ -2,7 +2,7 @@
 
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Refusal};
 use local::blas::{Trans, peak};
 use local::{Buffer, Mat, MatMut};
@@ -19,7 +19,7 @@ pub const DGEMM: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits { one_step: true, tiny: &[("n", "40")], ..Traits::PLAIN },
     start,
 };
 
@@ -55,14 +55,14 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         model,
         n,
         threshold: setup.params.real("threshold"),
-        engine: engine(setup.comm, setup.params, model)?,
+        engine: engine(&setup)?,
         a: matrix()?,
         b: matrix()?,
         c: matrix()?,
         seed: setup.seed,
         round: 0,
         residual: 0.0,
-        real: !setup.comm.charge(Work::NONE),
+        real: setup.arithmetic == Arithmetic::Real,
         peaks: Vec::new(),
     }))
 }
@@ -148,11 +148,12 @@ impl Pattern for Dgemm<'_> {
         bounded("the scaled residual", self.residual, self.threshold, n as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
-        let mut all = vec![Outcome::same("n", self.n as f64), Outcome::new("residual", self.residual, Merge::Max)];
+    fn results(&mut self) -> Vec<NamedNumber> {
+        let mut all =
+            vec![NamedNumber::same("n", self.n as f64), NamedNumber::new("residual", self.residual, Merge::Max)];
         if !self.peaks.is_empty() {
             let mean = self.peaks.iter().sum::<f64>() / self.peaks.len() as f64;
-            all.push(Outcome::new("fma_peak_flops_per_s", mean, Merge::Mean));
+            all.push(NamedNumber::new("fma_peak_flops_per_s", mean, Merge::Mean));
         }
         all
     }

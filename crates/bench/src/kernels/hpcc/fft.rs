@@ -13,7 +13,8 @@
 
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree};
 use local::bcnrand::Stream;
 use local::fft::{Batch, Complex, Direction, Plan, Roots, is_smooth, largest_smooth};
@@ -36,7 +37,12 @@ pub const LOCAL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("operations are counted, not bytes"),
+        one_step: true,
+        tiny: &[("n", "600")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -50,7 +56,12 @@ pub const GLOBAL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("operations are counted, not bytes"),
+        one_step: true,
+        tiny: &[("n", "600")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -86,6 +97,7 @@ struct Deal<'c> {
 
 struct Fft<'c> {
     n: usize,
+    stopwatch: Stopwatch<'c>,
     deal: Deal<'c>,
     threshold: f64,
     pool: Arc<Pool>,
@@ -118,6 +130,7 @@ fn prepare(setup: Setup<'_>) -> Result<Fft<'_>, Refusal> {
     let forward = if model { None } else { Some(Way::new(n, ranks).map_err(|e| Refusal(e.to_string()))?) };
     Ok(Fft {
         n,
+        stopwatch: setup.stopwatch,
         threshold: setup.params.real("threshold"),
         pool: pool(setup.params),
         forward,
@@ -398,9 +411,9 @@ impl Pattern for Fft<'_> {
     }
 
     fn step(&mut self) -> Option<Work> {
-        let begin = self.deal.comm.now();
+        let lap = self.stopwatch.start();
         self.transform();
-        self.time = self.deal.comm.now().since(begin).secs();
+        self.time = lap.seconds();
         Some(Work::flops(flops(self.n)))
     }
 
@@ -422,14 +435,14 @@ impl Pattern for Fft<'_> {
         bounded("the scaled error", self.error / (logarithm * EPS), self.threshold, self.deal.m as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         vec![
-            Outcome::same("n", self.n as f64),
+            NamedNumber::same("n", self.n as f64),
             // Rank 0's own time counts, by the original's rules.
-            Outcome::same("time_s", self.time),
-            Outcome::same("flops_per_s", flops(self.n) as f64 / self.time.max(1e-12)),
-            Outcome::new("max_error", self.error, Merge::Max),
-            Outcome::same("ranks", self.deal.comm.size() as f64),
+            NamedNumber::same("time_s", self.time),
+            NamedNumber::same("flops_per_s", flops(self.n) as f64 / self.time.max(1e-12)),
+            NamedNumber::new("max_error", self.error, Merge::Max),
+            NamedNumber::same("ranks", self.deal.comm.size() as f64),
         ]
     }
 }
@@ -437,8 +450,8 @@ impl Pattern for Fft<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Arithmetic;
     use comm::Machine;
-    use record::Payload;
     use std::sync::Mutex;
 
     /// What all ranks hold after one transform, one part after the other.
@@ -449,9 +462,7 @@ mod tests {
         let text = format!("nodes = {ranks}\nranks_per_node = 1\n[topology]\nkind = \"single-switch\"\n");
         let machine = sim::Simulator::new(sim::Config::from_toml(&text).unwrap()).unwrap();
         let body = |world: &dyn Comm| {
-            let mut fft =
-                prepare(Setup { comm: world, params: &params, seed: 1, payload: Payload::Checked, progress: &|_| () })
-                    .unwrap();
+            let mut fft = prepare(Setup::new(world, &params, Arithmetic::Charged)).unwrap();
             fft.deal.pieces = pieces;
             fft.arrange(0);
             fft.transform();

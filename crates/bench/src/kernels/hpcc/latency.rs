@@ -4,7 +4,8 @@
 //! measurement counts; of all pairs the smallest, the largest and the mean.
 
 use super::pairs::{SHORTEST, clients, longer, servers, stride};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::unchecked;
 use comm::{Buffer, Comm, Data, Op, Reduce, Refusal, Tag, Vector, agree};
 use record::{Metric, Payload, Tells, Verdict};
@@ -25,7 +26,12 @@ pub const PING_PONG: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits { tells: Tells::Results, ..Traits::PLAIN },
+    traits: Traits {
+        tells: Tells::Results,
+        declares: Declares::AsCalled("a step is a whole tour, and its results say what one message takes"),
+        tiny: &[("size", "24"), ("loops", "2"), ("measurements", "2")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -37,6 +43,7 @@ const ADDED: u8 = 13;
 
 struct PingPong<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     carried: bool,
     size: usize,
     loops: u64,
@@ -59,6 +66,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let room = || vec![0; if carried { size } else { 0 }];
     Ok(Box::new(PingPong {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         carried,
         size,
         loops: setup.params.count("loops").max(1),
@@ -109,9 +117,9 @@ impl PingPong<'_> {
             // As in the original the first trip of every measurement is not timed.
             self.announce(server, loops + 1);
             self.trips(server, 1);
-            let begin = self.comm.now();
+            let lap = self.stopwatch.start();
             self.trips(server, loops);
-            let took = self.comm.now().since(begin).secs();
+            let took = lap.seconds();
             if took < SHORTEST {
                 loops = longer(loops);
                 continue;
@@ -223,7 +231,7 @@ impl Pattern for PingPong<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let [shortest, longest, times, rates, pairs] = self.found;
         let size = self.size as f64;
         [
@@ -236,7 +244,7 @@ impl Pattern for PingPong<'_> {
             ("bandwidth_avg_bytes_per_s", rates / pairs),
             ("bandwidth_max_bytes_per_s", size / shortest),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 }

@@ -1,9 +1,11 @@
 //! The library of dense kernels that a test computes with, agreed by the ranks that use it together.
 
-use comm::{Buffer, Comm, Refusal};
+use super::modelled;
+use crate::kernel::{Arithmetic, Setup};
+use comm::{Buffer, Refusal};
 use local::blas::{Blas, Trans, WantedBlas, pick};
 use local::{Mat, MatMut, Pool};
-use spec::{Kind, Param, Params, ReadParams, Work};
+use spec::{Kind, Param, Params, ReadParams};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -35,18 +37,18 @@ pub(super) fn pool(params: &Params) -> Arc<Pool> {
 static PICKED: Mutex<BTreeMap<usize, (bool, Vec<String>)>> = Mutex::new(BTreeMap::new());
 
 /// Finds the library. Collective: rank 0's measurement decides for all, so that all compute the same.
-pub(super) fn engine(comm: &dyn Comm, params: &Params, model: bool) -> Result<Engine, Refusal> {
-    let pool = pool(params);
+pub(super) fn engine(setup: &Setup<'_>) -> Result<Engine, Refusal> {
+    let (pool, model) = (pool(setup.params), modelled(setup));
     // A simulated machine has no processor of its own: the same run must give the same bits wherever it is simulated.
-    let simulated = comm.charge(Work::NONE);
-    let (wanted, mut notes) = match params.word("blas") {
+    let simulated = setup.arithmetic == Arithmetic::Charged;
+    let (wanted, mut notes) = match setup.params.word("blas") {
         "builtin" => (WantedBlas::Builtin, Vec::new()),
         "system" => (WantedBlas::System(None), Vec::new()),
-        "fastest" if simulated || model => (WantedBlas::Builtin, Vec::new()),
+        "fastest" if simulated => (WantedBlas::Builtin, Vec::new()),
         "fastest" => {
             let (system, notes) = measured(&pool);
             let mut won = [u8::from(system)];
-            comm.bcast(0, Buffer::Bytes(&mut won));
+            setup.comm.bcast(0, Buffer::Bytes(&mut won));
             (if won[0] == 1 { WantedBlas::System(None) } else { WantedBlas::Builtin }, notes)
         }
         path => (WantedBlas::System(Some(path.to_string())), Vec::new()),

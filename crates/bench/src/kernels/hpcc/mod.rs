@@ -14,7 +14,7 @@
 //! the arithmetic is done and checked.
 //!
 //! The original's rules say whose clock counts (rank 0's, the slowest rank's, the best round's). Where they differ from "every
-//! rank times every step", the kernel also reads [`comm::Comm::now`] and gives the number by those rules among its results.
+//! rank times every step", the kernel also uses the [`Stopwatch`](crate::Stopwatch) it was lent and gives the number by those rules among its results.
 
 pub mod dgemm;
 pub mod fft;
@@ -29,7 +29,7 @@ pub mod ring;
 mod route;
 pub mod stream;
 
-use crate::kernel::Setup;
+use crate::kernel::{Arithmetic, Setup};
 use comm::{Buffer, Comm, Data, Refusal};
 use local::memory::{Plain, bytes, bytes_mut};
 use record::{Payload, Verdict};
@@ -43,7 +43,7 @@ const THRESHOLD: Param = Param::new("threshold", Kind::Real, "16", "largest scal
 
 /// Whether computations are only paid for: lengths are carried and the machine is a simulated one.
 fn modelled(setup: &Setup<'_>) -> bool {
-    setup.payload == Payload::Lengths && setup.comm.charge(Work::NONE)
+    setup.payload == Payload::Lengths && setup.arithmetic == Arithmetic::Charged
 }
 
 /// Does a computation and pays for it, or pays alone.

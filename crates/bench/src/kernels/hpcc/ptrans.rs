@@ -10,7 +10,8 @@ use super::grid::{Cyclic, Shape};
 use super::hpl::{MAPPING, P, Q};
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use local::lcg::Source;
 use local::transpose::transpose_add;
@@ -37,7 +38,12 @@ pub const PTRANS: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("bytes of the matrix: blocks that stay where they are count, too"),
+        one_step: true,
+        tiny: &[("n", "50"), ("nb", "4")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -150,6 +156,7 @@ type Pair = (usize, usize);
 
 struct Ptrans<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     model: bool,
     deal: Deal,
     pool: Arc<Pool>,
@@ -182,6 +189,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let most = most.ok_or_else(|| Refusal(format!("n={n}: the matrices do not fit any memory")))?;
     Ok(Box::new(Ptrans {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         model,
         deal,
         pool: pool(setup.params),
@@ -410,11 +418,11 @@ impl Pattern for Ptrans<'_> {
 
     fn step(&mut self) -> Option<Work> {
         self.comm.barrier();
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         if let Some(place) = self.place {
             self.transpose(place);
         }
-        self.time = self.comm.now().since(begin).secs();
+        self.time = lap.seconds();
         let Shape { p, q, .. } = self.deal.shape;
         let bytes = 8 * (self.deal.n as u64).pow(2) / (p * q) as u64;
         self.place.map(|_| Work { bytes, ..Work::NONE })
@@ -435,7 +443,7 @@ impl Pattern for Ptrans<'_> {
         bounded("the scaled residual", scaled, self.threshold.next_up(), checked as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let n = self.deal.n as f64;
         let Shape { p, q, .. } = self.deal.shape;
         [
@@ -447,7 +455,7 @@ impl Pattern for Ptrans<'_> {
             ("time_s", self.time),
             ("residual", self.residual),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 }

@@ -3,7 +3,8 @@
 use super::library::pool;
 use super::route::{Run, Split, Stream};
 use super::{THREADS, array, modelled, not_computed};
-use crate::kernel::{Kernel, Merge, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, agree};
 use local::random_access::{Generator, Method, Table, UPDATES_PER_WORD};
 use local::{Buffer, Pool};
@@ -39,7 +40,7 @@ pub const LOCAL: Kernel = Kernel {
     },
     metric: Metric::Updates,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits { one_step: true, tiny: &[("bits", "10")], ..Traits::PLAIN },
     start: start_local,
 };
 
@@ -68,7 +69,12 @@ pub const GLOBAL: Kernel = Kernel {
     },
     metric: Metric::Updates,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("updates are counted, not bytes"),
+        one_step: true,
+        tiny: &[("bits", "11")],
+        ..Traits::PLAIN
+    },
     start: start_global,
 };
 
@@ -143,9 +149,9 @@ impl Pattern for Alone<'_> {
         judge(self.errors, 1 << self.bits)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let words = (1u64 << self.bits) as f64;
-        vec![Outcome::same("n", words), Outcome::new("errors", self.errors as f64, Merge::Max)]
+        vec![NamedNumber::same("n", words), NamedNumber::new("errors", self.errors as f64, Merge::Max)]
     }
 
     fn notes(&mut self) -> Vec<String> {
@@ -166,6 +172,7 @@ enum Way {
 
 struct Together<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     model: bool,
     split: Split,
     generator: Generator,
@@ -193,6 +200,7 @@ fn start_global(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     };
     Ok(Box::new(Together {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         model,
         split,
         generator: generator(setup.params),
@@ -250,9 +258,9 @@ impl Together<'_> {
     fn sample(&mut self) {
         let few = (self.updates(0, u64::MAX) / SAMPLE).max(1);
         self.comm.barrier();
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         self.run(few, self.way());
-        let took = agree(self.comm, self.comm.now().since(begin).secs(), Reduce::Max);
+        let took = agree(self.comm, lap.seconds(), Reduce::Max);
         let fit = self.bound.secs() / (took / few as f64).max(1e-15);
         if fit < self.updates(0, u64::MAX) as f64 {
             self.limit = (fit as u64).max(few);
@@ -272,10 +280,10 @@ impl Pattern for Together<'_> {
 
     fn step(&mut self) -> Option<Work> {
         self.comm.barrier();
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         self.run(self.limit, self.way());
         self.comm.barrier();
-        self.time = self.comm.now().since(begin).secs();
+        self.time = lap.seconds();
         Some(Work { updates: self.total(), ..Work::NONE })
     }
 
@@ -283,12 +291,12 @@ impl Pattern for Together<'_> {
         if self.model {
             return not_computed();
         }
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         self.run(self.limit, Way::Plainly);
         let first = self.split.range(self.comm.rank()).start as u64;
         let wrong = self.table.iter().zip(first..).filter(|(word, i)| **word != *i).count();
         self.errors = agree(self.comm, wrong as f64, Reduce::Sum);
-        self.check_time = self.comm.now().since(begin).secs();
+        self.check_time = lap.seconds();
         // One verdict for the whole table: the allowance is a share of all of it.
         if self.comm.rank() == 0 {
             judge(self.errors as u64, 1 << self.split.bits)
@@ -297,7 +305,7 @@ impl Pattern for Together<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let words = (1u64 << self.split.bits) as f64;
         let updates = self.total() as f64;
         [
@@ -311,7 +319,7 @@ impl Pattern for Together<'_> {
             ("time_bound_s", if self.bound > Time::ZERO { self.bound.secs() } else { -1.0 }),
             ("algorithm", if self.hypercube { 1.0 } else { 0.0 }),
         ]
-        .map(|(name, value)| Outcome::same(name, value))
+        .map(|(name, value)| NamedNumber::same(name, value))
         .into()
     }
 

@@ -4,7 +4,8 @@
 //! four operations at the same time. A rank keeps the shorter time, the slowest rank counts, and of all measurements the best.
 
 use super::pairs::{SHORTEST, longer};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use record::{Metric, Tells, Verdict};
@@ -25,7 +26,12 @@ pub const RINGS: Kernel = Kernel {
     },
     metric: Metric::Duration,
     min_ranks: 2,
-    traits: Traits { tells: Tells::Results, ..Traits::PLAIN },
+    traits: Traits {
+        tells: Tells::Results,
+        declares: Declares::AsCalled("a step is all rings, and its results say what one exchange takes"),
+        tiny: &[("size", "24"), ("loops", "2"), ("measurements", "2"), ("rings", "2")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -34,6 +40,7 @@ const LEFTWARD: Tag = 371;
 
 struct Rings<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     seed: u64,
     size: usize,
     loops: u64,
@@ -50,6 +57,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
     Ok(Box::new(Rings {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         seed: setup.seed,
         size,
         loops: setup.params.count("loops").max(1),
@@ -106,11 +114,11 @@ impl Rings<'_> {
     fn timed(&mut self, (left, right): (usize, usize), loops: u64, at_once: bool) -> f64 {
         // As in the original the first of every loop is not timed: it finds caches cold and neighbours late.
         self.exchange(left, right, at_once);
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         for _ in 0..loops {
             self.exchange(left, right, at_once);
         }
-        self.comm.now().since(begin).secs()
+        lap.seconds()
     }
 
     /// One measurement of a ring.
@@ -157,7 +165,7 @@ impl Pattern for Rings<'_> {
         self.verdict.clone()
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let size = self.size as f64;
         let Some((natural, random)) = self.best.split_first() else { return Vec::new() };
         let mut all = vec![("natural_latency_s", *natural), ("natural_bandwidth_bytes_per_s", size / natural)];
@@ -166,7 +174,7 @@ impl Pattern for Rings<'_> {
             let mean = (random.iter().map(|t| t.ln()).sum::<f64>() / random.len() as f64).exp();
             all.extend([("random_latency_s", mean), ("random_bandwidth_bytes_per_s", size / mean)]);
         }
-        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+        all.into_iter().map(|(name, value)| NamedNumber::same(name, value)).collect()
     }
 }
 

@@ -5,7 +5,8 @@
 
 use super::library::pool;
 use super::{THREADS, bounded, modelled, not_computed};
-use crate::kernel::{Kernel, Outcome, Pattern, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, Vector};
 use local::Pool;
 use local::stream::{Arrays, Kernel as Loop, Stores};
@@ -32,7 +33,11 @@ pub const STREAM: Kernel = Kernel {
     },
     metric: Metric::Bandwidth,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("bytes of memory are counted, not those of the barriers"),
+        tiny: &[("n", "1000")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -43,6 +48,7 @@ const TOLERANCE: f64 = 1e-13;
 
 struct Stream<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     arrays: Option<Arrays>,
     n: usize,
     stores: Stores,
@@ -60,21 +66,22 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let stores = match setup.params.word("stores") {
         "plain" => Stores::Plain,
         "streaming" => Stores::Streaming,
-        _ => faster(setup.comm, arrays()?, &pool),
+        _ => faster(setup.comm, setup.stopwatch, arrays()?, &pool),
     };
     let arrays = arrays()?;
     let best = [f64::INFINITY; 4];
-    Ok(Box::new(Stream { comm: setup.comm, arrays, n, stores, pool, rounds: 0, best, deviation: 0.0 }))
+    let Setup { comm, stopwatch, .. } = setup;
+    Ok(Box::new(Stream { comm, stopwatch, arrays, n, stores, pool, rounds: 0, best, deviation: 0.0 }))
 }
 
 /// The stores with which a round is faster on all ranks together, from the best of a few each. Collective.
-fn faster(comm: &dyn Comm, arrays: Option<Arrays>, pool: &Pool) -> Stores {
+fn faster(comm: &dyn Comm, stopwatch: Stopwatch<'_>, arrays: Option<Arrays>, pool: &Pool) -> Stores {
     let Some(mut arrays) = arrays else { return Stores::Plain };
     let mut round = |stores| {
         comm.barrier();
-        let begin = comm.now();
+        let lap = stopwatch.start();
         comm.compute(Work::NONE, &mut || Loop::ALL.into_iter().for_each(|kernel| arrays.run(kernel, stores, pool)));
-        comm.now().since(begin).secs()
+        lap.seconds()
     };
     let mut best = [f64::INFINITY; 2];
     for _ in 0..TRIALS {
@@ -98,13 +105,13 @@ impl Pattern for Stream<'_> {
         for (kernel, time) in Loop::ALL.into_iter().zip(&mut times) {
             let work = Work { bytes: (kernel.bytes() * self.n) as u64, ..Work::NONE };
             self.comm.barrier();
-            let begin = self.comm.now();
+            let lap = self.stopwatch.start();
             match &mut self.arrays {
                 Some(arrays) => self.comm.compute(work, &mut || arrays.run(kernel, self.stores, &self.pool)),
                 None => drop(self.comm.charge(work)),
             }
             self.comm.barrier();
-            *time = self.comm.now().since(begin).secs();
+            *time = lap.seconds();
             total += work;
         }
         self.comm.allreduce(Vector::Values(&mut times), Reduce::Min);
@@ -125,10 +132,10 @@ impl Pattern for Stream<'_> {
         bounded("the mean relative error", self.deviation, TOLERANCE.next_up(), 3 * self.n as u64)
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
-        let mut all = vec![Outcome::same("n", self.n as f64), Outcome::same("deviation", self.deviation)];
+    fn results(&mut self) -> Vec<NamedNumber> {
+        let mut all = vec![NamedNumber::same("n", self.n as f64), NamedNumber::same("deviation", self.deviation)];
         for ((kernel, name), time) in Loop::ALL.into_iter().zip(["copy", "scale", "add", "triad"]).zip(self.best) {
-            all.push(Outcome::same(&format!("{name}_bytes_per_s"), (kernel.bytes() * self.n) as f64 / time));
+            all.push(NamedNumber::same(&format!("{name}_bytes_per_s"), (kernel.bytes() * self.n) as f64 / time));
         }
         all
     }

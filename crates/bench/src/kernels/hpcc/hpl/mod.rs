@@ -22,7 +22,8 @@ pub use swap::Swap;
 use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Kernel, Outcome, Pattern, Progress, Setup, Traits};
+use crate::Stopwatch;
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Progress, Setup, Traits};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
@@ -69,7 +70,12 @@ pub const HPL: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits::PLAIN,
+    traits: Traits {
+        declares: Declares::AsCalled("operations are counted, not bytes"),
+        one_step: true,
+        tiny: &[("n", "60"), ("nb", "8")],
+        ..Traits::PLAIN
+    },
     start,
 };
 
@@ -186,6 +192,7 @@ impl Matrix {
 
 struct Hpl<'c> {
     comm: &'c dyn Comm,
+    stopwatch: Stopwatch<'c>,
     progress: &'c dyn Fn(Progress),
     /// Nothing on ranks beyond the grid.
     lu: Option<Lu<'c>>,
@@ -209,7 +216,7 @@ struct Lu<'c> {
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let model = modelled(&setup);
     let shape = Shape::read(setup.params, setup.comm.size())?;
-    let engine = engine(setup.comm, setup.params, model)?;
+    let engine = engine(&setup)?;
     let mut notes = engine.notes.clone();
     if shape.p * shape.q < setup.comm.size() {
         notes.push(format!(
@@ -228,6 +235,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     };
     Ok(Box::new(Hpl {
         comm: setup.comm,
+        stopwatch: setup.stopwatch,
         progress: setup.progress,
         lu,
         n: setup.params.count("n") as usize,
@@ -254,19 +262,19 @@ impl Pattern for Hpl<'_> {
 
     fn step(&mut self) -> Option<Work> {
         self.comm.barrier();
-        let begin = self.comm.now();
+        let lap = self.stopwatch.start();
         if let Some(lu) = &mut self.lu {
-            let (comm, tell, n) = (self.comm, self.progress, self.n as f64);
+            let (tell, n) = (self.progress, self.n as f64);
             let total = flops(self.n) as f64;
             lu.factor(&|columns| {
                 // What is left is a smaller system, so what is done is the difference of two cubes.
                 let share = 1.0 - ((n - columns as f64) / n).powi(3);
-                let flops_per_s = total * share / comm.now().since(begin).secs().max(1e-12);
+                let flops_per_s = total * share / lap.seconds().max(1e-12);
                 tell(Progress { share, flops_per_s });
             });
             lu.x = solve::back_substitute(&lu.grid, &mut lu.matrix, &lu.engine.blas);
         }
-        self.time = self.comm.now().since(begin).secs();
+        self.time = lap.seconds();
         self.lu.is_some().then(|| Work::flops(flops(self.n)))
     }
 
@@ -287,7 +295,7 @@ impl Pattern for Hpl<'_> {
         }
     }
 
-    fn results(&mut self) -> Vec<Outcome> {
+    fn results(&mut self) -> Vec<NamedNumber> {
         let Some(lu) = &self.lu else { return Vec::new() };
         let Shape { p, q, .. } = lu.grid.shape;
         let Norms { r_inf, a_one, a_inf, x_one, x_inf, b_inf } = self.norms;
@@ -301,7 +309,7 @@ impl Pattern for Hpl<'_> {
             all.extend([("residual", self.residual), ("eps", EPS), ("rnorm_inf", r_inf), ("anorm_1", a_one)]);
             all.extend([("anorm_inf", a_inf), ("xnorm_1", x_one), ("xnorm_inf", x_inf), ("bnorm_inf", b_inf)]);
         }
-        all.into_iter().map(|(name, value)| Outcome::same(name, value)).collect()
+        all.into_iter().map(|(name, value)| NamedNumber::same(name, value)).collect()
     }
 
     fn notes(&mut self) -> Vec<String> {
