@@ -19,6 +19,15 @@ pub fn verdict(verdict: &Verdict) -> String {
     }
 }
 
+/// The kind of machine in one word.
+pub fn kind(machine: &MachineRecord) -> &'static str {
+    match machine {
+        MachineRecord::Simulated { .. } => "simulated",
+        MachineRecord::Mpi { .. } => "mpi",
+        MachineRecord::Local { .. } => "local",
+    }
+}
+
 /// Names and values, in the order of reports.
 pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let record = view.record;

@@ -64,8 +64,6 @@ pub enum Block {
         times: Vec<String>,
         /// The time that is shown first.
         shown: usize,
-        /// What the levels of its marks mean, from 0.
-        levels: &'static [&'static str],
         /// The numbers.
         numbers: Vec<Grid>,
     },
@@ -107,6 +105,18 @@ fn thin(grid: &Grid) -> Grid {
         ),
     };
     Grid { caption, header: pick(&grid.header), rows: rows.iter().map(|&r| pick(&grid.rows[r])).collect() }
+}
+
+impl Block {
+    /// The table that a format without pictures shows of it.
+    fn table(&self) -> Option<Grid> {
+        match self {
+            Block::List(grid) => Some(grid.clone()),
+            Block::Table(grid) => Some(thin(grid)),
+            Block::Figure { numbers, .. } => numbers.first().map(thin),
+            Block::Say(_) | Block::Warn(_) | Block::Headlines(_) | Block::Film { .. } => None,
+        }
+    }
 }
 
 impl Section {
@@ -156,12 +166,7 @@ impl Section {
             match block {
                 Block::Say(text) => out.push_str(&format!("  {text}\n")),
                 Block::Warn(text) => out.push_str(&format!("  ! {text}\n")),
-                Block::Table(grid) => self.write_text(&mut out, &thin(grid)),
-                Block::List(grid) => self.write_text(&mut out, grid),
-                Block::Figure { numbers, .. } => {
-                    numbers.iter().take(1).for_each(|g| self.write_text(&mut out, &thin(g)));
-                }
-                Block::Headlines(_) | Block::Film { .. } => {}
+                other => other.table().iter().for_each(|grid| self.write_text(&mut out, grid)),
             }
         }
         out
@@ -174,12 +179,7 @@ impl Section {
             match block {
                 Block::Say(text) => out.push_str(&format!("{}\n\n", plain(text))),
                 Block::Warn(text) => out.push_str(&format!("> {}\n\n", plain(text))),
-                Block::Table(grid) => self.write_markdown(&mut out, &thin(grid), plain),
-                Block::List(grid) => self.write_markdown(&mut out, grid, plain),
-                Block::Figure { numbers, .. } => {
-                    numbers.iter().take(1).for_each(|g| self.write_markdown(&mut out, &thin(g), plain));
-                }
-                Block::Headlines(_) | Block::Film { .. } => {}
+                other => other.table().iter().for_each(|grid| self.write_markdown(&mut out, grid, plain)),
             }
         }
         out

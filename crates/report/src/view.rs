@@ -1,8 +1,9 @@
 //! A record, seen: which phases belong together, what a run means, and what to know before believing it.
 
 use crate::known::{Known, mean, quantile, ratio};
-use record::{About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Tells};
-use record::{Summary, Verdict};
+use record::{
+    About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Tells, Verdict,
+};
 
 /// Events that reports list; the record has all.
 const EVENTS: usize = 12;
@@ -88,8 +89,7 @@ impl<'a> Canary<'a> {
     /// The impact of a load under which the canary measured `loaded`.
     pub fn impact_of(&self, loaded: &JobRecord) -> Option<Impact> {
         let (isolated, metric) = (self.isolated, self.isolated.metric);
-        let empty = |s: &Summary| s.samples == 0;
-        if empty(&isolated.summary) || empty(&loaded.summary) {
+        if isolated.summary.samples == 0 || loaded.summary.samples == 0 {
             return None;
         }
         Some(Impact {
@@ -100,8 +100,13 @@ impl<'a> Canary<'a> {
     }
 }
 
+/// Where samples are a result; impacts of how long a test took would mean nothing.
+fn sampled(job: &JobRecord) -> bool {
+    job.role == Role::Measured && job.tells == Tells::Samples
+}
+
 fn measured(phase: &PhaseRecord) -> Option<&JobRecord> {
-    phase.jobs.iter().find(|j| j.role == Role::Measured)
+    phase.jobs.iter().find(|j| sampled(j))
 }
 
 /// Tests that ran alone, each with the phases in which it ran under load.
@@ -181,19 +186,23 @@ impl<'a> View<'a> {
 
     /// Whether the table of impacts, or that of each congestor alone, has this phase.
     pub fn in_impacts(&self, phase: &PhaseRecord) -> bool {
-        let has = |test: &str| self.canaries.iter().find(|c| c.name == test);
         match &phase.about {
-            About::Alone { test } => has(test).is_some_and(|c| c.loaded.is_some() || !c.by.is_empty()),
-            About::Loaded { test, by: Load::All | Load::Only(_) } => has(test).is_some(),
+            About::Alone { test } => self.has_canary(test) && self.canaries.iter().any(|c| c.loaded.is_some()),
+            About::Loaded { test, by: Load::All | Load::Only(_) } => self.has_canary(test),
             _ => false,
         }
+    }
+
+    /// Whether this test is one of the canaries.
+    pub fn has_canary(&self, test: &str) -> bool {
+        self.canaries.iter().any(|c| c.name == test)
     }
 
     /// Jobs whose samples are a result, with their phases: not those that were skipped (a warning says so), nor pauses, nor those
     /// whose samples are only how long they took.
     pub fn sampled(&self) -> impl Iterator<Item = (&'a PhaseRecord, &'a JobRecord)> + use<'a> {
         let all = self.record.phases.iter().flat_map(|p| p.jobs.iter().map(move |j| (p, j)));
-        all.filter(|(_, j)| j.role == Role::Measured && j.summary.samples > 0 && j.tells == Tells::Samples)
+        all.filter(|(_, j)| sampled(j) && j.summary.samples > 0)
     }
 }
 

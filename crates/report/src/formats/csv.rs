@@ -1,5 +1,6 @@
 //! Every number of a record, one a line: the tidy long form that spreadsheets and data frames read without help.
 
+use crate::facts::kind;
 use crate::known::{mean, quantile};
 use crate::subjects::merits;
 use crate::view::View;
@@ -32,20 +33,14 @@ fn quote(text: &str) -> String {
 
 fn prefix(run: usize, view: &View<'_>) -> String {
     let record = view.record;
-    let machine = match &record.machine {
-        MachineRecord::Simulated { name, .. } => format!("simulated:{name}"),
-        MachineRecord::Mpi { facts, .. } => format!("mpi:{}", facts.get("library").map_or("unknown", |l| l)),
-        MachineRecord::Local { host } => format!("local:{}", host.name),
+    let name = match &record.machine {
+        MachineRecord::Simulated { name, .. } => name,
+        MachineRecord::Mpi { facts, .. } => facts.get("library").map_or("unknown", |l| l),
+        MachineRecord::Local { host } => &host.name,
     };
-    let layout = &record.layout;
-    format!(
-        "{run},{},{},{},{},{}",
-        quote(&record.plan.suite),
-        quote(&machine),
-        layout.nodes,
-        layout.ranks,
-        record.plan.seed
-    )
+    let machine = quote(&format!("{}:{name}", kind(&record.machine)));
+    let (layout, plan) = (&record.layout, &record.plan);
+    format!("{run},{},{machine},{},{},{}", quote(&plan.suite), layout.nodes, layout.ranks, plan.seed)
 }
 
 struct Lines<'a> {
@@ -59,16 +54,9 @@ impl Lines<'_> {
         let number = |x: f64| if x.is_finite() { format!("{x}") } else { String::new() };
         let (low, high) = interval.map_or((f64::NAN, f64::NAN), |i| (i.low, i.high));
         let [name, kernel, role] = job.map(quote);
-        let _ = writeln!(
-            self.out,
-            "{},{},{name},{kernel},{role},{},{},{},{},{unit}",
-            self.prefix,
-            quote(phase),
-            quote(stat),
-            number(value),
-            number(low),
-            number(high)
-        );
+        let numbers = [value, low, high].map(number).join(",");
+        let (phase, stat) = (quote(phase), quote(stat));
+        let _ = writeln!(self.out, "{},{phase},{name},{kernel},{role},{stat},{numbers},{unit}", self.prefix);
     }
 
     fn phase(&mut self, phase: &PhaseRecord) {

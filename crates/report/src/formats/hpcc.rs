@@ -3,49 +3,34 @@
 //! A key whose test did not run has the original's value for that, -1. Keys that describe a C build (sizes of types, compile-time
 //! switches) have the values of the machine this ran on and of the algorithms that stand in for the switches.
 
+use crate::subjects::hpcc::jobs;
 use crate::view::View;
 use record::TestMode::{self, Mpi, Single, Star};
-use record::{About, JobRecord, MachineRecord, PhaseRecord};
-use spec::Params;
+use record::{JobRecord, MachineRecord};
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     let mut out = Summary { text: String::new() };
     out.text.push_str("Begin of Summary section.\n");
-    let tests = Tests { view };
-    head(&mut out, &tests);
-    hpl(&mut out, &tests);
+    head(&mut out, view);
+    hpl(&mut out, view);
     machine_constants(&mut out);
-    local_and_ptrans(&mut out, &tests);
-    random_access(&mut out, &tests);
-    memory_and_fft(&mut out, &tests);
-    network(&mut out, &tests);
-    tail(&mut out, &tests);
+    matrices(&mut out, view);
+    random_access(&mut out, view);
+    memory_and_fft(&mut out, view);
+    network(&mut out, view);
+    tail(&mut out, view);
     out.text.push_str("End of Summary section.\n");
     Ok(out.text)
 }
 
-/// What the record holds of each test.
-struct Tests<'a> {
-    view: &'a View<'a>,
+fn job<'a>(view: &View<'a>, mode: TestMode, test: &'static str) -> Option<&'a JobRecord> {
+    jobs(view, (mode, test)).next()
 }
 
-impl<'a> Tests<'a> {
-    /// Jobs of a test, in all its variants.
-    fn jobs(&self, mode: TestMode, test: &str) -> impl Iterator<Item = &'a JobRecord> {
-        let is_it = move |p: &&PhaseRecord| match &p.about {
-            About::Test { mode: Some(m), test: t, .. } => *m == mode && t == test,
-            _ => false,
-        };
-        self.view.record.phases.iter().filter(is_it).flat_map(|p| &p.jobs).filter(|j| j.skipped.is_none())
-    }
-    fn job(&self, mode: TestMode, test: &str) -> Option<&'a JobRecord> {
-        self.jobs(mode, test).next()
-    }
-    /// The variant with the largest value of a result.
-    fn best(&self, test: &str, result: &str) -> Option<&'a JobRecord> {
-        self.jobs(Mpi, test).max_by(|a, b| number(Some(a), result).total_cmp(&number(Some(b), result)))
-    }
+/// The variant of a test of all ranks with the largest value of a result.
+fn best<'a>(view: &View<'a>, test: &'static str, result: &str) -> Option<&'a JobRecord> {
+    jobs(view, (Mpi, test)).max_by(|a, b| number(Some(a), result).total_cmp(&number(Some(b), result)))
 }
 
 /// A named number of a job, -1 without it.
@@ -112,8 +97,8 @@ fn general(value: f64) -> String {
     }
 }
 
-fn head(out: &mut Summary, tests: &Tests<'_>) {
-    let record = tests.view.record;
+fn head(out: &mut Summary, view: &View<'_>) {
+    let record = view.record;
     for (key, value) in [("VersionMajor", "1"), ("VersionMinor", "5"), ("VersionMicro", "0"), ("VersionRelease", "f")] {
         out.word(key, value);
     }
@@ -131,36 +116,31 @@ fn head(out: &mut Summary, tests: &Tests<'_>) {
     out.exponential("MPI_Wtick", 1e-9);
 }
 
-fn param(params: Option<&Params>, name: &str) -> f64 {
-    params.and_then(|p| p.get(name)).and_then(|x| x.parse().ok()).unwrap_or(-1.0)
+fn word<'a>(job: Option<&'a JobRecord>, name: &str) -> Option<&'a str> {
+    job?.params.get(name).map(String::as_str)
 }
 
-fn hpl(out: &mut Summary, tests: &Tests<'_>) {
-    let job = tests.best("hpl", "flops_per_s");
-    let params = job.map(|j| &j.params);
+fn param(job: Option<&JobRecord>, name: &str) -> f64 {
+    word(job, name).and_then(|x| x.parse().ok()).unwrap_or(-1.0)
+}
+
+fn hpl(out: &mut Summary, view: &View<'_>) {
+    let job = best(view, "hpl", "flops_per_s");
     out.real("HPL_Tflops", scaled(job, "flops_per_s", 1e-12));
-    out.real("HPL_time", number(job, "time_s"));
-    for (key, name) in [
-        ("HPL_eps", "eps"),
-        ("HPL_RnormI", "rnorm_inf"),
-        ("HPL_Anorm1", "anorm_1"),
-        ("HPL_AnormI", "anorm_inf"),
-        ("HPL_Xnorm1", "xnorm_1"),
-        ("HPL_XnormI", "xnorm_inf"),
-        ("HPL_BnormI", "bnorm_inf"),
-    ] {
-        out.real(key, number(job, name));
+    let norms = [("RnormI", "rnorm_inf"), ("Anorm1", "anorm_1"), ("AnormI", "anorm_inf"), ("Xnorm1", "xnorm_1")];
+    let more = [("XnormI", "xnorm_inf"), ("BnormI", "bnorm_inf")];
+    for (key, name) in [("time", "time_s"), ("eps", "eps")].into_iter().chain(norms).chain(more) {
+        out.real(&format!("HPL_{key}"), number(job, name));
     }
-    out.whole("HPL_N", param(params, "n"));
-    out.whole("HPL_NB", param(params, "nb"));
+    out.whole("HPL_N", param(job, "n"));
+    out.whole("HPL_NB", param(job, "nb"));
     out.whole("HPL_nprow", number(job, "p"));
     out.whole("HPL_npcol", number(job, "q"));
-    out.whole("HPL_depth", param(params, "depth"));
-    out.whole("HPL_nbdiv", param(params, "ndiv"));
-    out.whole("HPL_nbmin", param(params, "nbmin"));
+    for (key, name) in [("HPL_depth", "depth"), ("HPL_nbdiv", "ndiv"), ("HPL_nbmin", "nbmin")] {
+        out.whole(key, param(job, name));
+    }
     // A record may come from another version: a missing word is unknown, not the end of the report.
-    let word = |name: &str| params.and_then(|p| p.get(name)).map(String::as_str);
-    let letter = |name: &str| match word(name) {
+    let letter = |name: &str| match word(job, name) {
         Some("left") => "L",
         Some("crout") => "C",
         Some("right") => "R",
@@ -169,27 +149,19 @@ fn hpl(out: &mut Summary, tests: &Tests<'_>) {
     out.word("HPL_cpfact", letter("pfact"));
     out.word("HPL_crfact", letter("rfact"));
     let ways = ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"];
-    let way = word("bcast").and_then(|bcast| ways.iter().position(|w| *w == bcast));
+    let way = word(job, "bcast").and_then(|bcast| ways.iter().position(|w| *w == bcast));
     out.whole("HPL_ctop", way.map_or(-1.0, |w| w as f64));
-    out.word("HPL_order", if word("mapping") == Some("column") { "C" } else { "R" });
+    out.word("HPL_order", if word(job, "mapping") == Some("column") { "C" } else { "R" });
 }
 
 /// LAPACK's machine constants of both precisions.
 fn machine_constants(out: &mut Summary) {
-    let double = [
-        f64::EPSILON / 2.0,
-        f64::MIN_POSITIVE,
-        2.0,
-        f64::EPSILON,
-        53.0,
-        1.0,
-        -1021.0,
-        f64::MIN_POSITIVE,
-        1024.0,
-        f64::MAX,
-    ];
-    let (eps, least, most) = (f64::from(f32::EPSILON), f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
-    let single = [eps / 2.0, least, 2.0, eps, 24.0, 1.0, -125.0, least, 128.0, most];
+    let constants = |eps: f64, least: f64, most: f64, [digits, from, to]: [f64; 3]| {
+        [eps / 2.0, least, 2.0, eps, digits, 1.0, from, least, to, most]
+    };
+    let double = constants(f64::EPSILON, f64::MIN_POSITIVE, f64::MAX, [53.0, -1021.0, 1024.0]);
+    let [eps, least, most] = [f32::EPSILON, f32::MIN_POSITIVE, f32::MAX].map(f64::from);
+    let single = constants(eps, least, most, [24.0, -125.0, 128.0]);
     let names = ["EPS", "SFMIN", "BASE", "PREC", "MLEN", "RND", "EMIN", "RMIN", "EMAX", "RMAX"];
     for (kind, values) in [("d", double), ("s", single)] {
         for (name, value) in names.into_iter().zip(values) {
@@ -197,19 +169,24 @@ fn machine_constants(out: &mut Summary) {
         }
     }
     out.exponential("dweps", f64::EPSILON / 2.0);
-    out.exponential("sweps", f64::from(f32::EPSILON) / 2.0);
+    out.exponential("sweps", eps / 2.0);
 }
 
-fn local_and_ptrans(out: &mut Summary, tests: &Tests<'_>) {
-    let ranks: Vec<f64> = tests.jobs(Mpi, "hpl").map(|j| number(Some(j), "p") * number(Some(j), "q")).collect();
+/// A test of single ranks: its size, and its rate on every rank at once and on one.
+fn local(out: &mut Summary, view: &View<'_>, test: &'static str, name: &str, unit: &str) {
+    let (star, single) = (job(view, Star, test), job(view, Single, test));
+    out.whole(&format!("{name}_N"), number(star.or(single), "n"));
+    out.real(&format!("Star{name}_{unit}"), rate(star));
+    out.real(&format!("Single{name}_{unit}"), rate(single));
+}
+
+fn matrices(out: &mut Summary, view: &View<'_>) {
+    let ranks: Vec<f64> = jobs(view, (Mpi, "hpl")).map(|j| number(Some(j), "p") * number(Some(j), "q")).collect();
     let worst = |pick: fn(f64, f64) -> f64| ranks.iter().copied().reduce(pick).unwrap_or(-1.0);
     out.whole("HPLMaxProcs", worst(f64::max));
     out.whole("HPLMinProcs", worst(f64::min));
-    let (star, single) = (tests.job(Star, "dgemm"), tests.job(Single, "dgemm"));
-    out.whole("DGEMM_N", number(star.or(single), "n"));
-    out.real("StarDGEMM_Gflops", rate(star));
-    out.real("SingleDGEMM_Gflops", rate(single));
-    let job = tests.best("ptrans", "bytes_per_s");
+    local(out, view, "dgemm", "DGEMM", "Gflops");
+    let job = best(view, "ptrans", "bytes_per_s");
     out.real("PTRANS_GBs", scaled(job, "bytes_per_s", 1e-9));
     out.real("PTRANS_time", number(job, "time_s"));
     out.real("PTRANS_residual", number(job, "residual"));
@@ -218,104 +195,86 @@ fn local_and_ptrans(out: &mut Summary, tests: &Tests<'_>) {
     }
 }
 
-fn random_access(out: &mut Summary, tests: &Tests<'_>) {
+fn random_access(out: &mut Summary, view: &View<'_>) {
     let kinds = [("_LCG", "random-access-lcg"), ("", "random-access")];
     for (suffix, test) in kinds {
-        let job = tests.job(Mpi, test);
-        let mut key = |name: &str, value: f64, whole: bool| {
-            let key = format!("MPIRandomAccess{suffix}_{name}");
-            if whole { out.whole(&key, value) } else { out.real(&key, value) }
-        };
-        key("N", number(job, "n"), true);
-        key("time", number(job, "time_s"), false);
-        key("CheckTime", number(job, "check_time_s"), false);
-        key("Errors", number(job, "errors"), true);
-        key("ErrorsFraction", number(job, "errors_share"), false);
-        key("ExeUpdates", number(job, "updates"), true);
-        key("GUPs", scaled(job, "updates_per_s", 1e-9), false);
-        key("TimeBound", number(job, "time_bound_s"), false);
-        key("Algorithm", number(job, "algorithm"), true);
+        let job = job(view, Mpi, test);
+        let key = |name: &str| format!("MPIRandomAccess{suffix}_{name}");
+        out.whole(&key("N"), number(job, "n"));
+        out.real(&key("time"), number(job, "time_s"));
+        out.real(&key("CheckTime"), number(job, "check_time_s"));
+        out.whole(&key("Errors"), number(job, "errors"));
+        out.real(&key("ErrorsFraction"), number(job, "errors_share"));
+        out.whole(&key("ExeUpdates"), number(job, "updates"));
+        out.real(&key("GUPs"), scaled(job, "updates_per_s", 1e-9));
+        out.real(&key("TimeBound"), number(job, "time_bound_s"));
+        out.whole(&key("Algorithm"), number(job, "algorithm"));
     }
     for (suffix, test) in kinds {
-        let (star, single) = (tests.job(Star, test), tests.job(Single, test));
-        out.whole(&format!("RandomAccess{suffix}_N"), number(star.or(single), "n"));
-        out.real(&format!("StarRandomAccess{suffix}_GUPs"), rate(star));
-        out.real(&format!("SingleRandomAccess{suffix}_GUPs"), rate(single));
+        local(out, view, test, &format!("RandomAccess{suffix}"), "GUPs");
     }
 }
 
-fn memory_and_fft(out: &mut Summary, tests: &Tests<'_>) {
-    let (star, single) = (tests.job(Star, "stream"), tests.job(Single, "stream"));
+fn memory_and_fft(out: &mut Summary, view: &View<'_>) {
+    let (star, single) = (job(view, Star, "stream"), job(view, Single, "stream"));
     out.whole("STREAM_VectorSize", number(star.or(single), "n"));
-    out.whole("STREAM_Threads", threads(star.or(single)));
+    out.whole("STREAM_Threads", param(star.or(single), "threads"));
     for (mode, job) in [("Star", star), ("Single", single)] {
         for (name, result) in [("Copy", "copy"), ("Scale", "scale"), ("Add", "add"), ("Triad", "triad")] {
             out.real(&format!("{mode}STREAM_{name}"), scaled(job, &format!("{result}_bytes_per_s"), 1e-9));
         }
     }
-    let (star, single) = (tests.job(Star, "fft"), tests.job(Single, "fft"));
-    out.whole("FFT_N", number(star.or(single), "n"));
-    out.real("StarFFT_Gflops", rate(star));
-    out.real("SingleFFT_Gflops", rate(single));
-    let job = tests.job(Mpi, "fft");
+    local(out, view, "fft", "FFT", "Gflops");
+    let job = job(view, Mpi, "fft");
     out.whole("MPIFFT_N", number(job, "n"));
     out.real("MPIFFT_Gflops", scaled(job, "flops_per_s", 1e-9));
     out.real("MPIFFT_maxErr", number(job, "max_error"));
     out.whole("MPIFFT_Procs", number(job, "ranks"));
 }
 
-fn threads(job: Option<&JobRecord>) -> f64 {
-    param(job.map(|j| &j.params), "threads")
+fn network(out: &mut Summary, view: &View<'_>) {
+    let latency = |key: &str, test, name: &str| (format!("{key}_usec"), test, format!("{name}_s"), 1e6);
+    let rate = |key: &str, test, name: &str| (format!("{key}_GBytes"), test, format!("{name}_bytes_per_s"), 1e-9);
+    for (key, test, name, scale) in [
+        latency("MaxPingPongLatency", "ping-pong-latency", "latency_max"),
+        latency("RandomlyOrderedRingLatency", "ring-latency", "random_latency"),
+        rate("MinPingPongBandwidth", "ping-pong-bandwidth", "bandwidth_min"),
+        rate("NaturallyOrderedRingBandwidth", "ring-bandwidth", "natural_bandwidth"),
+        rate("RandomlyOrderedRingBandwidth", "ring-bandwidth", "random_bandwidth"),
+        latency("MinPingPongLatency", "ping-pong-latency", "latency_min"),
+        latency("AvgPingPongLatency", "ping-pong-latency", "latency_avg"),
+        rate("MaxPingPongBandwidth", "ping-pong-bandwidth", "bandwidth_max"),
+        rate("AvgPingPongBandwidth", "ping-pong-bandwidth", "bandwidth_avg"),
+        latency("NaturallyOrderedRingLatency", "ring-latency", "natural_latency"),
+    ] {
+        out.real(&key, scaled(job(view, Mpi, test), &name, scale));
+    }
 }
 
-fn network(out: &mut Summary, tests: &Tests<'_>) {
-    let latency = tests.job(Mpi, "ping-pong-latency");
-    let bandwidth = tests.job(Mpi, "ping-pong-bandwidth");
-    let (near, far) = (tests.job(Mpi, "ring-latency"), tests.job(Mpi, "ring-bandwidth"));
-    let mut line = |key: &str, job, name: &str, scale| out.real(key, scaled(job, name, scale));
-    line("MaxPingPongLatency_usec", latency, "latency_max_s", 1e6);
-    line("RandomlyOrderedRingLatency_usec", near, "random_latency_s", 1e6);
-    line("MinPingPongBandwidth_GBytes", bandwidth, "bandwidth_min_bytes_per_s", 1e-9);
-    line("NaturallyOrderedRingBandwidth_GBytes", far, "natural_bandwidth_bytes_per_s", 1e-9);
-    line("RandomlyOrderedRingBandwidth_GBytes", far, "random_bandwidth_bytes_per_s", 1e-9);
-    line("MinPingPongLatency_usec", latency, "latency_min_s", 1e6);
-    line("AvgPingPongLatency_usec", latency, "latency_avg_s", 1e6);
-    line("MaxPingPongBandwidth_GBytes", bandwidth, "bandwidth_max_bytes_per_s", 1e-9);
-    line("AvgPingPongBandwidth_GBytes", bandwidth, "bandwidth_avg_bytes_per_s", 1e-9);
-    line("NaturallyOrderedRingLatency_usec", near, "natural_latency_s", 1e6);
-}
-
-fn tail(out: &mut Summary, tests: &Tests<'_>) {
+fn tail(out: &mut Summary, view: &View<'_>) {
     for (key, value) in [("FFTEnblk", 16), ("FFTEnp", 8), ("FFTEl2size", 1_048_576), ("M_OPENMP", -1)] {
         out.word(key, &value.to_string());
     }
     let threaded = [(Star, "dgemm"), (Star, "stream"), (Mpi, "hpl")];
-    let most = threaded.map(|(mode, test)| threads(tests.job(mode, test))).into_iter().fold(0.0, f64::max);
-    let processors = match &tests.view.record.machine {
+    let threads = threaded.map(|(mode, test)| param(job(view, mode, test), "threads"));
+    let most = threads.into_iter().fold(0.0, f64::max);
+    let processors = match &view.record.machine {
         MachineRecord::Mpi { host, .. } | MachineRecord::Local { host } => f64::from(host.cpus),
         MachineRecord::Simulated { .. } => 0.0,
     };
     out.whole("omp_get_num_threads", most);
     out.whole("omp_get_max_threads", most);
     out.whole("omp_get_num_procs", processors);
-    for key in ["MemProc", "MemSpec", "MemVal"] {
-        out.word(key, "-1");
+    // No memory was asked for, and the stages of MPIFFT are those of the original's own algorithm.
+    let stages = (0..7).map(|stage| format!("MPIFFT_time{stage}"));
+    for key in ["MemProc", "MemSpec", "MemVal"].map(String::from).into_iter().chain(stages) {
+        out.word(&key, "-1");
     }
-    // The original's stages of its own algorithm; this one has others.
-    for stage in 0..7 {
-        out.word(&format!("MPIFFT_time{stage}"), "-1");
-    }
-    let hypercube = number(tests.job(Mpi, "random-access"), "algorithm") == 1.0;
-    for (key, value) in [
-        ("HPCC_FFT_235", 0),
-        ("HPCC_FFTW_ESTIMATE", 0),
-        ("HPCC_MEMALLCTR", 0),
-        ("HPL_USE_GETPROCESSTIMES", 0),
-        ("RA_SANDIA_NOPT", u8::from(hypercube)),
-        ("RA_SANDIA_OPT2", 0),
-        ("USING_FFTW", 0),
-    ] {
-        out.word(&format!("CPS_{key}"), &value.to_string());
+    let hypercube = number(job(view, Mpi, "random-access"), "algorithm") == 1.0;
+    let switches = ["HPCC_FFT_235", "HPCC_FFTW_ESTIMATE", "HPCC_MEMALLCTR", "HPL_USE_GETPROCESSTIMES"];
+    for key in switches.into_iter().chain(["RA_SANDIA_NOPT", "RA_SANDIA_OPT2", "USING_FFTW"]) {
+        let on = hypercube && key == "RA_SANDIA_NOPT";
+        out.word(&format!("CPS_{key}"), if on { "1" } else { "0" });
     }
 }
 

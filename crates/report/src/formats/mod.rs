@@ -12,6 +12,7 @@ use crate::html;
 use crate::subjects::SUBJECTS;
 use crate::view::View;
 use spec::near::unknown;
+use std::slice::from_ref;
 
 /// Writes one view.
 pub type Write = fn(&View<'_>) -> Result<String, String>;
@@ -32,58 +33,40 @@ pub struct Format {
     pub together: Option<Together>,
 }
 
+/// One that takes every record and writes several one after the other; entries say what is different.
+const fn plain(name: &'static str, about: &'static str, one: Write) -> Format {
+    Format { name, about, only: None, one, together: None }
+}
+
 /// Every format, in the order of the help.
 pub const FORMATS: &[Format] = &[
+    plain("text", "tables for people, with FOM lines and a RESULT line for scripts", text::write),
+    plain("json", "the record itself", json::write),
     Format {
-        name: "text",
-        about: "tables for people, with FOM lines and a RESULT line for scripts",
-        only: None,
-        one: text::write,
-        together: None,
-    },
-    Format { name: "json", about: "the record itself", only: None, one: json::write, together: None },
-    Format {
-        name: "html",
-        about: "one self-contained page with pictures",
-        only: None,
-        one: |view| Ok(html::page(std::slice::from_ref(view))),
         together: Some(|views| Ok(html::page(views))),
+        ..plain("html", "one self-contained page with pictures", |view| Ok(html::page(from_ref(view))))
     },
-    Format { name: "markdown", about: "tables for issues and wikis", only: None, one: markdown::write, together: None },
+    plain("markdown", "tables for issues and wikis", markdown::write),
     Format {
-        name: "csv",
-        about: "every number, one a line",
-        only: None,
-        one: |view| csv::write(std::slice::from_ref(view)),
         together: Some(csv::write),
+        ..plain("csv", "every number, one a line", |view| csv::write(from_ref(view)))
     },
     Format {
-        name: "openmetrics",
-        about: "gauges for the monitoring of a site",
-        only: None,
-        one: |view| openmetrics::write(std::slice::from_ref(view)),
         together: Some(openmetrics::write),
+        ..plain("openmetrics", "gauges for the monitoring of a site", |view| openmetrics::write(from_ref(view)))
     },
+    Format { only: Some(&["impact"]), ..plain("gpcnet", "the tables of GPCNeT 1.3, to the letter", gpcnet::write) },
     Format {
-        name: "gpcnet",
-        about: "the tables of GPCNeT 1.3, to the letter",
         only: Some(&["impact"]),
-        one: gpcnet::write,
-        together: None,
+        ..plain(
+            "gpcnet-verbose",
+            "the same as built with -DVERBOSE: seven columns and congestor rows",
+            gpcnet::write_verbose,
+        )
     },
     Format {
-        name: "gpcnet-verbose",
-        about: "the same as built with -DVERBOSE: seven columns and congestor rows",
-        only: Some(&["impact"]),
-        one: gpcnet::write_verbose,
-        together: None,
-    },
-    Format {
-        name: "hpcc",
-        about: "the summary section of HPC Challenge's hpccoutf.txt",
         only: Some(&["hpcc"]),
-        one: hpcc::write,
-        together: None,
+        ..plain("hpcc", "the summary section of HPC Challenge's hpccoutf.txt", hpcc::write)
     },
 ];
 

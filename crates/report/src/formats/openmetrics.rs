@@ -3,11 +3,12 @@
 //! Values are gauges in base units. Each family is written once with all its samples together, as the format demands, and
 //! the text ends with `# EOF`.
 
+use crate::facts::kind;
 use crate::known::{Known, mean, quantile};
 use crate::subjects::merits;
 use crate::view::{RunResult, View};
 use record::summary::QUANTILES;
-use record::{JobRecord, MachineRecord, Metric, Role};
+use record::{JobRecord, Metric, Role};
 use std::fmt::Write;
 
 pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
@@ -59,16 +60,11 @@ const METRICS: [(Metric, &str, &str, &str); 5] = [
 
 fn about(run: usize, view: &View<'_>) -> Vec<(&'static str, String)> {
     let record = view.record;
-    let kind = match record.machine {
-        MachineRecord::Simulated { .. } => "simulated",
-        MachineRecord::Mpi { .. } => "mpi",
-        MachineRecord::Local { .. } => "local",
-    };
     vec![
         ("run", run.to_string()),
         ("suite", record.plan.suite.clone()),
         ("machine", view.machine()),
-        ("kind", kind.into()),
+        ("kind", kind(&record.machine).into()),
         ("nodes", record.layout.nodes.to_string()),
         ("ranks", record.layout.ranks.to_string()),
         ("seed", record.plan.seed.to_string()),

@@ -5,6 +5,7 @@
 
 use crate::grid::Grid;
 use crate::section::{Block, Headline, Section};
+use crate::svg::network::MEANING;
 use crate::svg::{self, Svg, escape};
 use std::fmt::Write;
 
@@ -67,7 +68,7 @@ impl Page {
     }
 
     /// A picture with a slider over times; the script moves it and the words below.
-    fn film(&mut self, picture: Svg, times: &[String], shown: usize, levels: &[&str]) -> String {
+    fn film(&mut self, picture: Svg, times: &[String], shown: usize) -> String {
         self.figures += 1;
         let id = format!("figure{}", self.figures);
         let _ = writeln!(
@@ -81,7 +82,7 @@ impl Page {
         );
         self.body.push_str(&picture.finish(&format!("{id}-1")));
         self.body.push_str("</div>\n<p class=\"key\">Stalled time:");
-        for (level, words) in levels.iter().enumerate() {
+        for (level, words) in MEANING.iter().enumerate() {
             let _ = write!(self.body, " <span><i class=\"k{level}\"></i>{words}</span>");
         }
         self.body.push_str("</p>\n");
@@ -116,10 +117,10 @@ impl Page {
                 }
                 Block::Table(grid) | Block::List(grid) => self.table(&grid),
                 Block::Figure { caption, pictures, numbers } => self.figure(&caption, pictures, &numbers),
-                Block::Film { caption, picture, times, shown, levels, numbers } => {
+                Block::Film { caption, picture, times, shown, numbers } => {
                     let caption = escape(&caption);
                     let _ = writeln!(self.body, "<figure class=\"film\"><figcaption>{caption}</figcaption>");
-                    let id = self.film(picture, &times, shown, levels);
+                    let id = self.film(picture, &times, shown);
                     self.numbers(&id, &numbers);
                     self.body.push_str("</figure>\n");
                 }

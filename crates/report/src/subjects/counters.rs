@@ -34,15 +34,12 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
 
 /// The counters of phases under load, those with the largest spread first.
 fn widest(view: &View<'_>) -> Grid {
-    let mut rows: Vec<(f64, [String; 6])> = Vec::new();
+    let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for phase in view.record.phases.iter().filter(|p| p.jobs.iter().any(|j| j.role == Role::Background)) {
         for counter in phase.counters.iter().filter(|c| c.per_node.len() > 1) {
-            let rate = |x: u64| short(x as f64 / phase.elapsed_s);
-            let [min, median, max] = marks(&counter.per_node).map(rate);
-            rows.push((
-                spread(counter),
-                [counter.name.clone(), counter.job.clone(), phase.name.clone(), min, median, max],
-            ));
+            let mut row = vec![counter.name.clone(), counter.job.clone(), phase.name.clone()];
+            row.extend([0.0, 0.5, 1.0].map(|q| short(at(counter, q) / phase.elapsed_s)));
+            rows.push((spread(counter), row));
         }
     }
     // A stable sort keeps the order of phases among equals, so the same record gives the same table.
@@ -103,6 +100,7 @@ fn violins(view: &View<'_>) -> Option<Section> {
     Some(section)
 }
 
+/// The value of the node at this share of them, in rising order.
 fn at(counter: &CounterRecord, share: f64) -> f64 {
     let last = counter.per_node.len().saturating_sub(1);
     counter.per_node.get((share * last as f64).round() as usize).map_or(f64::NAN, |&v| v as f64)
@@ -140,11 +138,6 @@ fn picture(name: &str, counters: &[Counted<'_>]) -> Svg {
     rows.svg
 }
 
-/// Smallest, middle and largest of values in rising order.
-fn marks(per_node: &[u64]) -> [u64; 3] {
-    [per_node[0], per_node[per_node.len() / 2], per_node[per_node.len() - 1]]
-}
-
 /// The coefficient of variation: standard deviation over mean. 0 where all nodes are alike or none counted.
 fn spread(counter: &CounterRecord) -> f64 {
     let n = counter.per_node.len() as f64;
@@ -167,12 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spread_and_marks_known_by_hand() {
+    fn spreads_and_nodes_known_by_hand() {
         let counter = |values: &[u64]| CounterRecord { name: "a".into(), job: "b".into(), per_node: values.to_vec() };
         assert_eq!(spread(&counter(&[5, 5, 5])), 0.0);
         assert_eq!(spread(&counter(&[0, 0])), 0.0);
         assert_eq!(spread(&counter(&[0, 10])), 1.0);
-        assert_eq!(marks(&[1, 2, 9]), [1, 2, 9]);
+        assert_eq!([0.0, 0.5, 1.0].map(|q| at(&counter(&[1, 2, 9]), q)), [1.0, 2.0, 9.0]);
         assert_eq!([short(0.0), short(12.0), short(1.5e9)], ["0", "12.0", "1.50 G"]);
     }
 }

@@ -31,44 +31,25 @@ pub struct Subject {
     pub together: fn(&[View<'_>], &[System]) -> Vec<Section>,
 }
 
-/// One that has sections only; others say what they have more.
-const PLAIN: Subject =
-    Subject { name: "", about: "", sections: |_| Vec::new(), merits: |_| Vec::new(), together: |_, _| Vec::new() };
+/// One that has sections only; entries say what they have more.
+const fn plain(name: &'static str, about: &'static str, sections: fn(&View<'_>) -> Vec<Section>) -> Subject {
+    Subject { name, about, sections, merits: |_| Vec::new(), together: |_, _| Vec::new() }
+}
 
 /// Every subject, in the order of reports: results that people know, then what they rest on.
 pub const SUBJECTS: &[Subject] = &[
     Subject {
-        name: "impact",
-        about: "tests alone and under load",
-        sections: impact::sections,
         merits: impact::merits,
         together: impact::together,
+        ..plain("impact", "tests alone and under load", impact::sections)
     },
-    Subject { name: "load", about: "congestors without a test", sections: load::sections, ..PLAIN },
-    Subject {
-        name: "hpcc",
-        about: "the tests of HPC Challenge",
-        sections: hpcc::sections,
-        together: hpcc::together,
-        ..PLAIN
-    },
-    Subject {
-        name: "maxrate",
-        about: "postal and max-rate models of pairs",
-        sections: maxrate::sections,
-        merits: maxrate::merits,
-        ..PLAIN
-    },
-    Subject {
-        name: "contention",
-        about: "contention graphs and the rules that predict them",
-        sections: contention::sections,
-        merits: contention::merits,
-        ..PLAIN
-    },
-    Subject { name: "tests", about: "tests by themselves", sections: tests::sections, merits: tests::merits, ..PLAIN },
-    Subject { name: "counters", about: "counters over nodes", sections: counters::sections, ..PLAIN },
-    Subject { name: "network", about: "where a simulated network stalled", sections: network::sections, ..PLAIN },
+    plain("load", "congestors without a test", load::sections),
+    Subject { together: hpcc::together, ..plain("hpcc", "the tests of HPC Challenge", hpcc::sections) },
+    Subject { merits: maxrate::merits, ..plain("maxrate", "max-rate models of pairs", maxrate::sections) },
+    Subject { merits: contention::merits, ..plain("contention", "contention graphs", contention::sections) },
+    Subject { merits: tests::merits, ..plain("tests", "tests by themselves", tests::sections) },
+    plain("counters", "counters over nodes", counters::sections),
+    plain("network", "where a simulated network stalled", network::sections),
 ];
 
 /// All sections of a record.

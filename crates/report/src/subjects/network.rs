@@ -2,7 +2,7 @@
 
 use crate::grid::{Grid, exact};
 use crate::section::{Block, Room, Section};
-use crate::svg::network::{Bar, MEANING, network};
+use crate::svg::network::{Bar, network};
 use crate::table::digits;
 use crate::view::{View, is_one_of_many};
 use record::{BundleRecord, NetworkRecord};
@@ -74,7 +74,6 @@ fn film(record: &NetworkRecord, runs: usize) -> Option<Section> {
         picture: network("The network and where it stalled", &about, record, &bars, (shown, DRAWN / runs)),
         times: bars.into_iter().map(|b| b.text).collect(),
         shown,
-        levels: &MEANING,
         numbers: vec![slices(record), bundles(record, ROWS / runs)],
     });
     Some(section)

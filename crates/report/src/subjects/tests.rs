@@ -50,33 +50,28 @@ fn name(phase: &PhaseRecord, job: &JobRecord) -> String {
 }
 
 fn samples(caption: &str, all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
-    let header = ["Test", "unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"];
-    let mut grid = Grid::new(caption, &header);
+    let mut grid = Grid::new(caption, &["Test", "unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
     for (phase, job) in all {
-        grid.row(row(name(phase, job), job));
+        let (scale, unit) = job.metric.shown();
+        let mut row = vec![name(phase, job), unit.to_string(), known(mean(job), scale)];
+        row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
+        row.extend([digits(job.summary.worst * scale), job.summary.samples.to_string()]);
+        grid.row(row);
     }
     grid
 }
 
-fn row(name: String, job: &JobRecord) -> Vec<String> {
-    let (scale, unit) = job.metric.shown();
-    let mut row = vec![name, unit.to_string(), known(mean(job), scale)];
-    row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
-    row.extend([digits(job.summary.worst * scale), job.summary.samples.to_string()]);
-    row
-}
-
 /// Every phase by its label, and whether data arrived as sent.
 fn of_each(all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
-    let mut grid = samples("Every test", &[]);
+    let shown = &all[..all.len().min(ROWS)];
+    let mut grid = samples("Every test", shown);
     grid.header.push("data".into());
-    for (phase, job) in all.iter().take(ROWS) {
-        let mut row = row(label(phase, &job.name), job);
+    for (row, (phase, job)) in grid.rows.iter_mut().zip(shown) {
+        row[0] = label(phase, &job.name);
         row.push(verdict(&job.verdict));
-        grid.row(row);
     }
     if all.len() > ROWS {
-        grid.caption = format!("The first {ROWS} of {} measured tests; the CSV format has all", all.len());
+        grid.caption = format!("The first {ROWS} of {} tests; the CSV format has all", all.len());
     }
     grid
 }
@@ -96,7 +91,8 @@ fn named(view: &View<'_>) -> Grid {
 
 /// Figures of merit of tests that are no canaries (HPC Challenge's, for instance) and that no model stands for.
 pub fn merits(view: &View<'_>) -> Vec<Merit> {
-    let of_canary = |p: &PhaseRecord| matches!(p.about, About::Alone { .. }) || view.in_impacts(p);
+    let alone = |p: &PhaseRecord| matches!(&p.about, About::Alone { test } if view.has_canary(test));
+    let of_canary = |p: &PhaseRecord| alone(p) || view.in_impacts(p);
     let phases = view.record.phases.iter().filter(|p| !of_canary(p) && !is_one_of_many(p));
     phases.flat_map(|p| of_phase(&view.record.plan.suite, p)).collect()
 }

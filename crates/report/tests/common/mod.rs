@@ -272,6 +272,10 @@ pub fn every_record() -> Vec<(String, RunRecord)> {
     let mut all: Vec<(String, RunRecord)> = of_0_1_0().into_iter().map(|(name, record, _)| (name, record)).collect();
     all.push(("made-up gpcnet".into(), gpcnet(1.0, 1)));
     all.push(("made-up hpcc".into(), hpcc(1.0, 1)));
+    let mut interrupted = gpcnet(1.0, 1);
+    interrupted.status = Status::Incomplete { reason: "interrupted".into() };
+    (interrupted.phases, interrupted.network) = (Vec::new(), None);
+    all.push(("interrupted".into(), interrupted));
     all
 }
 

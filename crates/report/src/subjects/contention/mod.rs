@@ -179,7 +179,7 @@ pub fn of_findings(found: &Findings) -> Section {
     ));
     basis(&mut section, found);
     section.table(scores(&ranked));
-    section.table(by_edges(&ranked));
+    section.table(by_edges("Mean error in % by number of flows", &ranked, |x| percent(x.mean)));
     let best = ranked.iter().find(|s| Some(s.rules.as_str()) == found.best());
     let next = ranked.iter().find(|s| s.refused.is_empty() && Some(s.rules.as_str()) != found.best());
     section.say(match (best, next) {
@@ -202,7 +202,9 @@ pub fn of_findings(found: &Findings) -> Section {
     section.figure(
         "Spread of errors by number of flows, as the paper's Figure 5: every flow, the worst mean of a graph and the worst flow.",
         shown.iter().map(|rules| pictures::spread(found, rules)).collect(),
-        vec![spread(&ranked)],
+        vec![by_edges("Worst graph's mean / worst flow in % by number of flows", &ranked, |x| {
+            format!("{} / {}", percent(x.max_graph_mean), percent(x.max_flow))
+        })],
     );
     section
 }
@@ -251,33 +253,16 @@ fn scores(ranked: &[&Score]) -> Grid {
     grid
 }
 
-fn edges(ranked: &[&Score]) -> Vec<usize> {
+/// A number of each rule set, by number of flows.
+fn by_edges(caption: &str, ranked: &[&Score], shown: fn(&Errors) -> String) -> Grid {
+    let mut grid = Grid::new(caption, &["Rule set"]);
     let mut edges: Vec<usize> = ranked.iter().flat_map(|s| s.by_edges.keys().copied()).collect();
     edges.sort_unstable();
     edges.dedup();
-    edges
-}
-
-fn by_edges(ranked: &[&Score]) -> Grid {
-    let mut grid = Grid::new("Mean error in % by number of flows", &["Rule set"]);
-    let edges = edges(ranked);
     grid.header.extend(edges.iter().map(usize::to_string));
     for s in ranked {
-        let cell = |e: &usize| s.by_edges.get(e).map_or("-".into(), |x| percent(x.mean));
-        grid.row(std::iter::once(s.rules.clone()).chain(edges.iter().map(cell)));
-    }
-    grid
-}
-
-fn spread(ranked: &[&Score]) -> Grid {
-    let mut grid = Grid::new("Worst graph's mean / worst flow in % by number of flows", &["Rule set"]);
-    let edges = edges(ranked);
-    grid.header.extend(edges.iter().map(usize::to_string));
-    for s in ranked {
-        let cell = |e: &usize| {
-            s.by_edges.get(e).map_or("-".into(), |x| format!("{} / {}", percent(x.max_graph_mean), percent(x.max_flow)))
-        };
-        grid.row(std::iter::once(s.rules.clone()).chain(edges.iter().map(cell)));
+        let cells = edges.iter().map(|e| s.by_edges.get(e).map_or("-".into(), shown));
+        grid.row(std::iter::once(s.rules.clone()).chain(cells));
     }
     grid
 }

@@ -9,8 +9,8 @@ use crate::grid::{Grid, exact};
 use crate::section::Section;
 use crate::table::digits;
 use crate::view::View;
-pub use columns::runs;
-use columns::{COLUMNS, MORE, Ratio, balance, jobs, value};
+pub use columns::jobs;
+use columns::{COLUMNS, MORE, Ratio, balance, runs, value};
 use record::hpcc_systems::published;
 pub use together::{beside, together};
 

@@ -20,23 +20,22 @@ pub fn together(views: &[View<'_>], named: &[System]) -> Vec<Section> {
     if runs.is_empty() {
         return Vec::new();
     }
+    let several = runs.len() + named.len() > 1;
     let mut section = Section::with_room(Room::Page, "HPC Challenge across systems");
-    if runs.len() + named.len() > 1 {
+    if several {
         section.list(beside(&runs, named));
     }
     let systems: Vec<&System> = published().iter().chain(named.iter().filter(|s| !published().contains(s))).collect();
     let records: Vec<RunRecord> = systems.iter().map(|s| s.record()).collect();
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
-    let mut theirs = Vec::new();
-    for (system, view) in systems.iter().zip(&views) {
-        theirs.push(SystemBalance { name: system.label(), source: Some(&system.source), view });
+    let theirs = systems.iter().zip(&views);
+    let theirs = theirs.map(|(s, view)| SystemBalance { name: s.label(), source: Some(&s.source), view });
+    let ours = runs.iter().enumerate();
+    let ours = ours.map(|(i, view)| SystemBalance { name: name(i, view), source: None, view });
+    figures(&mut section, &theirs.collect::<Vec<_>>(), &ours.collect::<Vec<_>>());
+    if several {
+        kiviats(&mut section, &runs, named);
     }
-    let mut ours = Vec::new();
-    for (i, view) in runs.iter().enumerate() {
-        ours.push(SystemBalance { name: name(i, view), source: None, view });
-    }
-    figures(&mut section, &theirs, &ours);
-    kiviats(&mut section, &runs, named);
     if section.blocks.is_empty() { Vec::new() } else { vec![section] }
 }
 
@@ -81,9 +80,6 @@ fn shares(runs: &[&View<'_>]) -> Vec<Vec<f64>> {
 
 /// Axes are relative to the best, so a single run would always be a full circle that says nothing.
 fn kiviats(section: &mut Section, runs: &[&View<'_>], systems: &[System]) {
-    if runs.len() + systems.len() < 2 {
-        return;
-    }
     let records: Vec<RunRecord> = systems.iter().map(System::record).collect();
     let others: Vec<View<'_>> = records.iter().map(View::new).collect();
     let names = runs.iter().enumerate().map(|(i, view)| name(i, view));

@@ -142,11 +142,9 @@ fn matrix(canaries: &[Canary<'_>]) -> Option<Section> {
     }
     let mut header = vec!["Test"];
     header.extend(&names);
+    header.push("all");
     let (mut average, mut tail) = (Grid::new("Impact, average", &header), Grid::new("Impact, 99%", &header));
     let mut cells = Vec::new();
-    for grid in [&mut average, &mut tail] {
-        grid.header.push("all".into());
-    }
     for canary in canaries {
         let under = |name: &&str| canary.by.iter().find(|(n, _)| n == name).and_then(|(_, job)| canary.impact_of(job));
         let mut row: Vec<Option<Impact>> = names.iter().map(under).collect();

@@ -30,16 +30,10 @@ pub fn across(views: &[View<'_>], _: &[HpccSystem]) -> Vec<Section> {
     for title in &titles {
         let entries = entries(views, title);
         for e in &entries {
-            let show = |x: Option<f64>| x.map_or("-".to_string(), exact);
+            let show = |x: Option<Known>| x.map_or("-".to_string(), |x| exact(x.value));
             let source = e.source.unwrap_or("this page").to_string();
-            grid.row([
-                e.label.clone(),
-                title.clone(),
-                show(e.average),
-                show(e.tail_over_average),
-                show(e.tail),
-                source,
-            ]);
+            let numbers = [e.average, e.tail_over_average, e.tail].map(show);
+            grid.row([e.label.clone(), title.clone()].into_iter().chain(numbers).chain([source]));
         }
         pictures.push(picture(title, &entries));
     }
@@ -52,12 +46,13 @@ pub fn across(views: &[View<'_>], _: &[HpccSystem]) -> Vec<Section> {
 }
 
 fn picture(title: &str, entries: &[SystemImpact]) -> Svg {
-    let values = entries.iter().flat_map(|e| [e.average, e.tail_over_average]).flatten().filter(|x| *x > 0.0);
+    let values =
+        entries.iter().flat_map(|e| [e.average, e.tail_over_average]).flatten().map(|x| x.value).filter(|x| *x > 0.0);
     let (low, high) = values.fold((1.0, 2.0), |(a, b): (f64, f64), x| (a.min(x), b.max(x)));
     let names: Vec<(String, &str)> =
         entries.iter().map(|e| (e.label.clone(), if e.source.is_some() { "dim" } else { "value" })).collect();
     let ours = entries.iter().filter(|e| e.source.is_none());
-    let ours = ours.map(|e| format!("{}: {}", e.label, e.tail_over_average.map_or("-".into(), digits)));
+    let ours = ours.map(|e| format!("{}: {}", e.label, e.tail_over_average.map_or("-".into(), |x| digits(x.value))));
     let about =
         format!("Dots on a logarithmic axis, {} systems. {}.", entries.len(), ours.collect::<Vec<_>>().join("; "));
     let words = Words { title, about: &about, axis: "times worse under load" };
@@ -65,13 +60,11 @@ fn picture(title: &str, entries: &[SystemImpact]) -> Svg {
     rows.rule("ref", 1.0, entries.len());
     for (row, e) in entries.iter().enumerate() {
         let class = if e.source.is_some() { "ref" } else { "s1" };
-        for (value, interval, open, what) in [
-            (e.tail_over_average, e.tail_interval, "", "99 % over average"),
-            (e.average, e.average_interval, " open", "average"),
-        ] {
-            let Some(value) = value.filter(|v| *v > 0.0) else { continue };
-            let tip = format!("{}, {what}: {} times worse", e.label, digits(value));
-            rows.dot(row, 0.0, &format!("{class}{open}"), value, interval, &tip);
+        for (x, open, what) in [(e.tail_over_average, "", "99 % over average"), (e.average, " open", "average")] {
+            let Some(x) = x.filter(|x| x.value > 0.0) else { continue };
+            let tip = format!("{}, {what}: {} times worse", e.label, digits(x.value));
+            let ends = x.interval.map(|i| (i.low, i.high));
+            rows.dot(row, 0.0, &format!("{class}{open}"), x.value, ends, &tip);
         }
     }
     rows.svg.text("value", (8.0, 14.0), Anchor::Start, title);
@@ -79,22 +72,14 @@ fn picture(title: &str, entries: &[SystemImpact]) -> Svg {
 }
 
 /// One system's impact of one test: published, or of a run at hand.
-#[derive(Clone, Debug, PartialEq)]
 struct SystemImpact {
     /// Its name and size.
     label: String,
     /// Where it is published; nothing for a run at hand.
     source: Option<&'static str>,
-    /// Loaded average over isolated average.
-    average: Option<f64>,
-    /// How well that is known.
-    average_interval: Option<(f64, f64)>,
-    /// Loaded 99 % over isolated average.
-    tail_over_average: Option<f64>,
-    /// How well that is known.
-    tail_interval: Option<(f64, f64)>,
-    /// Loaded 99 % over isolated 99 %.
-    tail: Option<f64>,
+    average: Option<Known>,
+    tail_over_average: Option<Known>,
+    tail: Option<Known>,
 }
 
 /// Every published system and every run that has an impact of the test with this GPCNeT title (name and size), from least to
@@ -106,19 +91,16 @@ fn entries(views: &[View<'_>], title: &str) -> Vec<SystemImpact> {
         let Some(impact) = canary.and_then(|c| c.impact()) else { continue };
         let name = if views.len() > 1 { format!("run {}", i + 1) } else { "this run".to_string() };
         let layout = &view.record.layout;
-        let ends = |x: Known| x.interval.map(|i| (i.low, i.high));
-        let value = |x: Known| Some(x.value).filter(|v| v.is_finite());
+        let finite = |x: Known| Some(x).filter(|x| x.value.is_finite());
         all.push(SystemImpact {
             label: format!("{name} {} x {}", layout.nodes, layout.max_ranks_per_node),
             source: None,
-            average: value(impact.average),
-            average_interval: ends(impact.average),
-            tail_over_average: value(impact.tail_over_average),
-            tail_interval: ends(impact.tail_over_average),
-            tail: value(impact.tail),
+            average: finite(impact.average),
+            tail_over_average: finite(impact.tail_over_average),
+            tail: finite(impact.tail),
         });
     }
-    let key = |e: &SystemImpact| e.tail_over_average.or(e.average).unwrap_or(0.0);
+    let key = |e: &SystemImpact| e.tail_over_average.or(e.average).map_or(0.0, |x| x.value);
     all.sort_by(|a, b| key(a).total_cmp(&key(b)));
     all
 }
@@ -134,11 +116,9 @@ fn published(views: &[View<'_>], title: &str) -> Vec<SystemImpact> {
         Some(SystemImpact {
             label: s.label(),
             source: Some(&s.source),
-            average: impact.average,
-            average_interval: None,
-            tail_over_average: impact.tail_over_average,
-            tail_interval: None,
-            tail: impact.tail,
+            average: impact.average.map(Known::bare),
+            tail_over_average: impact.tail_over_average.map(Known::bare),
+            tail: impact.tail.map(Known::bare),
         })
     };
     systems().iter().filter_map(entry).collect()
