@@ -2,8 +2,8 @@
 
 mod common;
 
-use record::{Plan, Verdict};
-use tailback_bench::suite;
+use record::{Layout, Payload, Plan, Verdict};
+use tailback_bench::{Experiment, Site, SuiteRun, suite};
 
 fn plan(ranks: u32, given: &[(&str, &str)]) -> Result<Plan, String> {
     common::plan_of(suite("hpcc").unwrap(), ranks, 1, given, 3)
@@ -64,12 +64,11 @@ fn bad_input_is_refused_before_anything_runs() {
     assert!(refused(&[("memory", "much")]).contains("a share like `80%`"));
     assert!(refused(&[("memory", "0%")]).contains("a share like `80%`"));
     assert!(refused(&[("n", "-5")]).contains("not a whole number"));
-    assert!(refused(&[("hpccinf", "no-such-file")]).contains("cannot read no-such-file"));
-    let path = std::env::temp_dir().join(format!("hpccinf-{}.txt", std::process::id()));
-    std::fs::write(&path, "x\nx\nx\n8\n1\nmany\n1\n80\n0\n1\n1\n1\n").unwrap();
-    let said = refused(&[("hpccinf", path.to_str().unwrap())]);
-    std::fs::remove_file(&path).unwrap();
-    assert!(said.contains("line "), "{said}");
+    let suite = suite("hpcc").unwrap();
+    let params = suite.card.resolve(&common::params(&[("hpccinf", "in.txt")])).unwrap();
+    let files = [("hpccinf".to_string(), "x\nx\nx\n8\n1\nmany\n1\n80\n0\n1\n1\n1\n".to_string())].into();
+    let said = SuiteRun { suite, params, files }.plan(&Site::new(Layout::even(4, 1), false), 3, Payload::Checked);
+    assert!(said.unwrap_err().to_string().contains("in.txt: line "));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::Experiment;
 use crate::site::Site;
 use crate::suites::contention::{self as suite, Mode, PlannedFlow};
 use crate::suites::{self, SuiteError};
+use model::contention::answers::{Derivation, Measurement};
 use model::contention::derive::{self, DeriveError, DeriveSettings, Derived, Store};
 use model::contention::recorded::{MeasuredGraph, Recorded, middle};
 use model::contention::{Graph, campaign, parse};
@@ -131,16 +132,18 @@ pub struct Measure {
 const ALONE: &str = "alone";
 
 impl Measure {
-    /// For each graph the value of a flow alone and the repetitions of each flow.
-    pub fn read(&self, record: &RunRecord) -> Result<(f64, Vec<Vec<Vec<f64>>>), String> {
+    /// What was measured of each graph.
+    pub fn read(&self, record: &RunRecord) -> Result<Vec<Measurement>, String> {
         let recorded = Recorded::read(record)?;
         let alone = alone_value(&recorded, ALONE, self.mode)?;
         let mut all = Vec::new();
-        for named in &self.graphs {
-            let found = recorded.graphs.iter().find(|m| m.name == named.name);
-            all.push(values(found.ok_or_else(|| format!("{} was not measured", named.name))?, self.mode).to_vec());
+        for NamedGraph { name, graph } in &self.graphs {
+            let found = recorded.graphs.iter().find(|m| m.name == *name);
+            let found = found.ok_or_else(|| format!("{name} was not measured"))?;
+            let values = values(found, self.mode).to_vec();
+            all.push(Measurement::new(name, graph, self.mode.steady(), alone, values));
         }
-        Ok((alone, all))
+        Ok(all)
     }
 }
 
@@ -194,13 +197,16 @@ impl Derive {
         }
     }
 
-    /// For each graph its penalties, and the graphs that were measured for them.
-    pub fn read(&self, record: &RunRecord) -> Result<Vec<(Vec<Derived>, Vec<String>)>, String> {
+    /// The penalties of each graph, and the graphs that were measured for them.
+    pub fn read(&self, record: &RunRecord) -> Result<Vec<Derivation>, String> {
         let recorded = Recorded::read(record)?;
         let mut all = Vec::new();
         for index in 0..self.graphs.len() {
             match self.progress(&recorded, index)? {
-                Progress::Done(derived, measured) => all.push((derived, measured)),
+                Progress::Done(penalties, measured) => {
+                    let NamedGraph { name, graph } = self.graphs[index].clone();
+                    all.push(Derivation { graph_name: name, graph, penalties, measured });
+                }
                 Progress::Lacks(sub) => return Err(format!("{} was not measured", sub.name)),
             }
         }

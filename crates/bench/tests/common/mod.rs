@@ -34,9 +34,8 @@ pub fn params(given: &[(&str, &str)]) -> Params {
 
 /// What a suite plans on `nodes` nodes of `ranks` ranks.
 pub fn plan_of(suite: &Suite, nodes: u32, ranks: u32, given: &[(&str, &str)], seed: u64) -> Result<Plan, String> {
-    let params = suite.card.resolve(&params(given)).map_err(|e| e.to_string())?;
-    let layout = Layout::even(nodes, ranks);
-    suite.plan_on(&params, &Site::new(layout, false), seed, Payload::Checked).map_err(|e| e.to_string())
+    let site = Site::new(Layout::even(nodes, ranks), false);
+    suite.plan_on(&params(given), &site, seed, Payload::Checked).map_err(|e| e.to_string())
 }
 
 /// The same of a suite in the table, which can be planned.

@@ -17,7 +17,7 @@ use crate::output;
 use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WINDOW, needs};
 use bench::suites::contention::Mode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use model::contention::answers::{Derivation, Measurement, Prediction};
+use model::contention::answers::Prediction;
 use model::contention::campaign::Campaign;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
@@ -227,12 +227,7 @@ fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
     let experiment = Measure { graphs: graphs::read(args)?, mode: mode(args)? };
     let (target, order) = campaign_on(args, &experiment.graphs)?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
-    let (alone, all) = experiment.read(&finished.record).map_err(Fail::usage)?;
-    let mut shown = Vec::new();
-    for (named, values) in experiment.graphs.iter().zip(all) {
-        let steady = experiment.mode.steady();
-        shown.push(Measurement::new(&named.name, &named.graph, steady, alone, values));
-    }
+    let shown = experiment.read(&finished.record).map_err(Fail::usage)?;
     finished.print(&written(args, || show::measurements(&shown), &shown)?)
 }
 
@@ -242,12 +237,7 @@ fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
     let experiment = Derive { graphs: graphs::read(args)?, mode: mode(args)?, tie };
     let (target, order) = campaign_on(args, &experiment.graphs)?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
-    let derived = experiment.read(&finished.record).map_err(Fail::usage)?;
-    let mut shown = Vec::new();
-    for (named, (penalties, measured)) in experiment.graphs.iter().zip(derived) {
-        let NamedGraph { name, graph } = named.clone();
-        shown.push(Derivation { graph_name: name, graph, penalties, measured });
-    }
+    let shown = experiment.read(&finished.record).map_err(Fail::usage)?;
     finished.print(&written(args, || show::derivations(&shown), &shown)?)
 }
 
