@@ -1,6 +1,10 @@
 //! A small change of a machine makes a small change of what it does: every number of a machine file is moved by 1 % up and
 //! down, and latency, bandwidth and all-reduce of the idle machine may move by no more than [`BOUND`].
 //!
+//! Sizes at which messages change their kind (`eager`, `small`) need no exception, because no message here is that near; nor
+//! does `mtu`, which cuts a long message into one packet more, but a short one. Counts of fewer than [`FEW`] things have no
+//! 1 %, and are left out.
+//!
 //! A machine at a tipping point tells nothing of the machine that it stands for, because nobody knows its numbers to 1 %.
 
 mod common;
@@ -23,38 +27,18 @@ const BOUND: f64 = 0.011;
 /// One more of so few is more than 1 %: such a count cannot be moved a little.
 const FEW: f64 = 100.0;
 
-/// A machine of 32 ranks: a built-in one, and what is changed to make it small.
-struct Small {
-    name: &'static str,
-    change: &'static str,
-    /// Another bound than [`BOUND`], and why it holds.
-    bound: Option<(f64, &'static str)>,
-}
-
-const fn small(name: &'static str, change: &'static str) -> Small {
-    Small { name, change, bound: None }
-}
-
-const MACHINES: [Small; 9] = [
-    small("default", "nodes = 16\nranks_per_node = 2"),
-    small("osprey", "nodes = 16\nranks_per_node = 2\n[topology]\nradix = 8"),
-    small("summit", "nodes = 32\nranks_per_node = 1\n[topology]\nradix = 8"),
-    small(
-        "crystal",
-        "nodes = 16\nranks_per_node = 2\n[topology]\nchassis = 2\nslots = 2\nendpoints = 2\nblue_links = 8",
-    ),
-    small("small-dragonfly", "nodes = 32\nranks_per_node = 1"),
-    small("bluewaters", "nodes = 16\nranks_per_node = 2\n[topology]\ndims = \"2x2x4\""),
-    small("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"slingshot\""),
-    small("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"dcqcn\""),
-    Small {
-        name: "default",
-        change: "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"infiniband\"",
-        bound: Some((
-            0.08,
-            "a source that is faster than its cables is congestion, and a mark slows it by a whole step",
-        )),
-    },
+/// Machines of 32 ranks: a built-in one, and what is changed to make it small.
+const MACHINES: [(&str, &str); 10] = [
+    ("default", "nodes = 16\nranks_per_node = 2"),
+    ("osprey", "nodes = 16\nranks_per_node = 2\n[topology]\nradix = 8"),
+    ("summit", "nodes = 32\nranks_per_node = 1\n[topology]\nradix = 8"),
+    ("crystal", "nodes = 16\nranks_per_node = 2\n[topology]\nchassis = 2\nslots = 2\nendpoints = 2\nblue_links = 8"),
+    ("small-dragonfly", "nodes = 32\nranks_per_node = 1"),
+    ("bluewaters", "nodes = 16\nranks_per_node = 2\n[topology]\ndims = \"2x2x4\""),
+    ("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"infiniband\""),
+    ("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"aimd\""),
+    ("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"dcqcn\""),
+    ("default", "nodes = 16\nranks_per_node = 2\n[control]\nkind = \"slingshot\""),
 ];
 
 /// A machine file of the table, with the changes.
@@ -118,21 +102,24 @@ fn with(file: &toml::Table, section: &str, param: &Param, factor: f64) -> Option
 }
 
 /// What moves by more than the bound when a number of a machine does.
-fn jumps(machine: &Small, host: Host) -> Vec<String> {
-    let name = machine.name;
-    let file = file(name, machine.change);
-    let bound = machine.bound.map_or(BOUND, |(bound, _)| bound);
+fn jumps((name, small): (&str, &str), host: Host) -> Vec<String> {
+    let file = file(name, small);
     let config = |file: &toml::Table| Config::from_toml(&file.to_string());
     let still = measure(config(&file).unwrap(), host);
     let mut jumps = Vec::new();
     for (section, card) in sections(&file) {
         for param in card.params {
             for factor in [1.0 + STEP, 1.0 - STEP] {
-                // A number at its limit cannot be moved beyond it.
-                let Some(Ok(config)) = with(&file, section, param, factor).map(|f| config(&f)) else { continue };
+                let Some(moved) = with(&file, section, param, factor) else { continue };
+                let config = match config(&moved) {
+                    Ok(config) => config,
+                    // A number at its limit cannot be moved beyond it.
+                    Err(e) if e.to_string().contains("out of range") => continue,
+                    Err(e) => panic!("{name}: {section}.{}: {e}", param.name),
+                };
                 for ((what, before), (_, after)) in still.iter().zip(measure(config, host)) {
                     let change = after / before - 1.0;
-                    if change.abs() > bound {
+                    if change.abs() > BOUND {
                         let knob = format!("{name}: {section}.{} x {factor}", param.name);
                         jumps.push(format!("{knob}: {what} {:+.1} %", change * 100.0));
                     }
@@ -146,7 +133,7 @@ fn jumps(machine: &Small, host: Host) -> Vec<String> {
 #[test]
 fn every_number_may_be_a_little_off() {
     let mut all = Vec::new();
-    for machine in &MACHINES {
+    for machine in MACHINES {
         all.append(&mut jumps(machine, Host::Asked));
     }
     assert!(all.is_empty(), "a little more or less makes much of a difference:\n{}", all.join("\n"));
@@ -156,6 +143,6 @@ fn every_number_may_be_a_little_off() {
 #[test]
 fn a_tipping_point_is_caught() {
     let change = "nodes = 16\nranks_per_node = 2\n[host]\ntest_cost = \"1ps\"";
-    let jumps = jumps(&small("default", change), Host::First);
+    let jumps = jumps(("default", change), Host::First);
     assert!(jumps.iter().any(|j| j.contains("host.send_overhead") && j.contains("all-reduce")), "{jumps:?}");
 }
