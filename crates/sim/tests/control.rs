@@ -5,9 +5,11 @@ mod common;
 #[path = "common/incast.rs"]
 mod incast;
 
-use common::machine;
+use common::{machine, recv, run, send};
 use incast::{Roles, jain};
 use spec::Time;
+use std::sync::Mutex;
+use tailback_sim::control::CONTROLS;
 
 fn with(control: &str, text: &str) -> String {
     format!("{text}[control]\nkind = \"{control}\"\n")
@@ -37,4 +39,30 @@ fn slowed_sources_still_share_equally() {
     assert!(jain(&shares) > 0.999, "{}", jain(&shares));
     let all: f64 = shares.iter().sum();
     assert!((0.80..0.95).contains(&(all / 12.5e9)), "a share of 0.9 is handed out: {all}");
+}
+
+/// When a lone message has come over ways of different lengths, on which its packets catch up with each other.
+fn lone_message(control: &str, kind: &str) -> Time {
+    let text =
+        format!("nodes = 64\nranks_per_node = 1\n[topology]\nkind = \"{kind}\"\n[routing]\nkind = \"valiant\"\n");
+    let (m, bytes, end) = (machine(&with(control, &text)), 64 << 10, Mutex::new(Time::ZERO));
+    run(&m, |comm| match comm.rank() {
+        0 => comm.exchange(&mut [send(63, 1, bytes)]),
+        63 => {
+            comm.exchange(&mut [recv(0, 1, bytes)]);
+            *end.lock().unwrap() = comm.now();
+        }
+        _ => {}
+    });
+    end.into_inner().unwrap()
+}
+
+#[test]
+fn no_control_slows_a_lone_message() {
+    for entry in CONTROLS {
+        for kind in ["dragonfly", "torus", "hyperx"] {
+            let name = entry.card.name;
+            assert_eq!(lone_message(name, kind), lone_message("none", kind), "{name} on a {kind}");
+        }
+    }
 }

@@ -2,10 +2,11 @@
 //! each mark moves the source of a flow one entry further down a table of injection delays, from which a timer brings it
 //! back.
 //!
-//! A port marks while more than `threshold` waits for it, if it is the root of the congestion (it has credits) or leads to
-//! an endpoint (`Victim_Mask` of ports with channel adapters). The threshold is a weight, as the architecture has it: 0 never
-//! marks, 15 marks from one sixteenth of an input buffer on; what a weight means in bytes is left to vendors, and this linear
-//! scale is assumed. A mark goes back as a packet of its own (CNP) in the control class. A flow is all traffic between two
+//! A port marks a packet before which more than `threshold` waits, if it is the root of the congestion (it has credits) or
+//! leads to an endpoint (`Victim_Mask` of ports with channel adapters). The packet itself does not count: one that waits for
+//! the end of another is no queue, and packets of a lone message meet like that when they take different ways. The threshold
+//! is a weight, as the architecture has it: 0 never marks, 15 marks from one sixteenth of an input buffer on; what a weight
+//! means in bytes is left to vendors, and this linear scale is assumed. A mark goes back as a packet of its own (CNP) in the control class. A flow is all traffic between two
 //! endpoints.
 //!
 //! The table grows geometrically: the last entry makes a source `hosts` times slower than its cable. The vendor's manager
@@ -147,7 +148,8 @@ impl Control for Ib {
     fn queued(&mut self, _: Time, spot: Spot, seen: Seen, _: &mut Rng, _: &mut Asks) -> bool {
         let Some(threshold) = self.settings.threshold else { return false };
         let root = !spot.starved || spot.edge.is_some();
-        if spot.queued <= threshold || !root || seen.bytes < self.settings.packet_size {
+        let before = spot.queued - u64::from(seen.bytes);
+        if before <= threshold || !root || seen.bytes < self.settings.packet_size {
             return false;
         }
         let key = (u64::from(spot.switch), u64::from(spot.port));
@@ -262,7 +264,7 @@ mod tests {
             (0..9).map(one).sum::<u32>()
         };
         assert_eq!(marks(spot, seen), 3);
-        assert_eq!(marks(Spot { queued: 32_768, ..spot }, seen), 0, "at the threshold");
+        assert_eq!(marks(Spot { queued: 32_768 + 4136, ..spot }, seen), 0, "at the threshold");
         assert_eq!(marks(Spot { starved: true, ..spot }, seen), 0, "not a root");
         assert_eq!(marks(Spot { starved: true, edge: Some(7), port: 2, ..spot }, seen), 3, "a last hop is always one");
         assert_eq!(marks(spot, Seen { bytes: 100, ..seen }), 0, "small packets");

@@ -152,7 +152,7 @@ impl Default for Config {
 }
 
 /// The cards of the sections that are knobs alone; the first is the file's top level.
-const CARDS: [&Card; 5] =
+pub const CARDS: [&Card; 5] =
     [&Config::CARD, &HostConfig::CARD, &NicConfig::CARD, &SwitchConfig::CARD, &ProtocolConfig::CARD];
 
 impl Config {

@@ -8,7 +8,7 @@ mod knobs;
 mod presets;
 
 pub(crate) use config::texts;
-pub use config::{Config, ConfigError, Full, HostConfig, NicConfig, ProtocolConfig, Queueing, SwitchConfig};
+pub use config::{CARDS, Config, ConfigError, Full, HostConfig, NicConfig, ProtocolConfig, Queueing, SwitchConfig};
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};
 pub use presets::{BUILTIN, builtin};

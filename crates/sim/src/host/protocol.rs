@@ -8,9 +8,13 @@
 //! ```
 //!
 //! A rank's clock may run ahead of the event loop: it advances by the send overhead with each operation and by the price of
-//! computation, and only a wait brings rank and loop together. Messages reach the NIC at the rank's clock. The receive
-//! overhead is charged when a message completes a receive, one after the other, also when the rank computes meanwhile (as
-//! with a progress thread). The NIC answers requests by itself: clear-to-send, puts and gets cost the target rank nothing.
+//! computation, and only a wait brings rank and loop together. Messages reach the NIC at the rank's clock. The NIC answers
+//! requests by itself: clear-to-send, puts and gets cost the target rank nothing.
+//!
+//! A rank pays the receive overhead inside its wait or its test, as MPI libraries without a progress thread do: for one
+//! receive after the other, from when it waits or the message is there, whichever is later. To post a receive costs nothing,
+//! even if its message is there already. So a rank's own sends go out at the same time whether a message has come a moment
+//! before or will come a moment after, and every time is a continuous function of the others: a moment decides nothing.
 //!
 //! Between ranks of one node a message takes the copy time of its sender, which copies one at a time, and a latency.
 
@@ -160,12 +164,6 @@ impl Host {
         let request = self.request(net, Doing::Receive, route, tag, len);
         let key = key(route.local, route.peer, route.context, tag);
         if let Some((head, time)) = self.matching.receive(key, request) {
-            let rank = &mut self.ranks[route.local as usize];
-            let time = time.max(rank.clock);
-            if head.kind == Kind::Eager {
-                // The message is here: the rank takes it before it goes on.
-                rank.clock = time + net.fabric.config.host.recv_overhead.ps();
-            }
             self.matched(net, request, head, time);
         }
     }
@@ -315,20 +313,24 @@ impl Host {
     }
 
     /// A rank waits for a group: true if it must be suspended until then.
-    pub(crate) fn wait_for(&mut self, net: &mut Net<'_>, g: u32) -> bool {
-        let group = &mut net.operations.groups[g];
-        if group.remaining == 0 {
-            return false;
+    pub(crate) fn wait_for(&mut self, net: &mut Net<'_>, local: u32, g: u32) -> bool {
+        let rank = &mut self.ranks[local as usize];
+        let waits = net.operations.wait_for(g, rank.clock);
+        if waits {
+            rank.blocked = Blocked::Group(g);
         }
-        group.waited_for = true;
-        let rank = &mut self.ranks[group.rank as usize];
-        group.clock = group.clock.max(rank.clock);
-        rank.blocked = Blocked::Group(g);
-        true
+        waits
+    }
+
+    /// A rank looks whether a group is complete, and works on what has come of it.
+    pub(crate) fn test(&mut self, net: &mut Net<'_>, local: u32, g: u32) -> bool {
+        let rank = &mut self.ranks[local as usize];
+        rank.clock = net.operations.pay(g, rank.clock);
+        net.operations.is_over(g, rank.clock)
     }
 }
 
-/// A receive is complete at a time; its rank pays for it.
+/// A receive is complete at a time; its rank pays for it when it waits.
 fn complete_receive(net: &mut Net<'_>, request: u32, time: u64) {
     let overhead = net.fabric.config.host.recv_overhead.ps();
     net.operations.complete(&mut net.clock, request, time, overhead);

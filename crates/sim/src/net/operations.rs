@@ -29,12 +29,14 @@ pub(crate) struct Request {
 }
 
 /// Operations that are waited for together.
-pub(crate) struct Group {
-    pub(crate) rank: u32,
-    pub(crate) remaining: u32,
-    /// When the last of them was complete, overheads included.
-    pub(crate) clock: u64,
-    pub(crate) waited_for: bool,
+struct Group {
+    rank: u32,
+    remaining: u32,
+    /// When the last of them was complete, overheads included, if the rank has nothing else to do.
+    clock: u64,
+    /// Overheads of receives that have come and that the rank, which does something else, has not yet paid.
+    owed: u64,
+    waited_for: bool,
     first: u32,
     last: u32,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Group {
 /// Operations of all ranks of a part.
 pub(crate) struct Operations {
     pub(crate) requests: Slab<Request>,
-    pub(crate) groups: Slab<Group>,
+    groups: Slab<Group>,
 }
 
 impl Operations {
@@ -52,7 +54,7 @@ impl Operations {
 
     /// A new group of operations of a rank, whose clock is given.
     pub(crate) fn group(&mut self, rank: u32, clock: u64) -> u32 {
-        self.groups.insert(Group { rank, remaining: 0, clock, waited_for: false, first: NONE, last: NONE })
+        self.groups.insert(Group { rank, remaining: 0, clock, owed: 0, waited_for: false, first: NONE, last: NONE })
     }
 
     /// A new operation, the last of its group, posted at a rank's clock.
@@ -68,16 +70,41 @@ impl Operations {
         r
     }
 
-    /// An operation is complete at a time, and costs its rank an overhead then.
+    /// An operation is complete at a time, and costs its rank an overhead: then if it waits, else when it next looks.
     pub(crate) fn complete(&mut self, clock: &mut Clock, request: u32, time: u64, overhead: u64) {
         let r = &mut self.requests[request];
         r.complete = true;
         let group = &mut self.groups[r.group];
         group.clock = group.clock.max(time) + overhead;
         group.remaining -= 1;
-        if group.remaining == 0 && group.waited_for {
+        if !group.waited_for {
+            group.owed += overhead;
+        } else if group.remaining == 0 {
             clock.push(group.clock.max(clock.now), Event::Resume(group.rank));
         }
+    }
+
+    /// A rank turns to a group at its clock and pays for what has come. When that is done: the work, one receive after the
+    /// other, cannot begin before the rank does nor end before the last of it came.
+    pub(crate) fn pay(&mut self, g: u32, clock: u64) -> u64 {
+        let group = &mut self.groups[g];
+        let paid = clock + std::mem::take(&mut group.owed);
+        group.clock = group.clock.max(paid);
+        paid
+    }
+
+    /// A rank whose clock is given waits for a group. False if it is complete.
+    pub(crate) fn wait_for(&mut self, g: u32, clock: u64) -> bool {
+        self.pay(g, clock);
+        let group = &mut self.groups[g];
+        group.waited_for = group.remaining > 0;
+        group.waited_for
+    }
+
+    /// Whether a group is complete for a rank whose clock is given.
+    pub(crate) fn is_over(&self, g: u32, clock: u64) -> bool {
+        let group = &self.groups[g];
+        group.remaining == 0 && group.clock <= clock
     }
 
     /// Frees a complete group and hands each request's payload out in the order of the operations. Its rank and clock.

@@ -74,7 +74,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
     fn wait_for(&self, group: u32, each: impl FnMut(Option<Box<[u8]>>)) {
         let must_wait = {
             let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
-            host.wait_for(net, group)
+            host.wait_for(net, self.seat.local, group)
         };
         if must_wait {
             self.seat.suspender.suspend();
@@ -247,9 +247,8 @@ impl Pending for SimPending<'_, '_> {
         self.comm.advance(cost);
         seat.catch_up();
         let done = {
-            let part = seat.part.borrow();
-            let group = &part.net.operations.groups[group];
-            group.remaining == 0 && group.clock <= part.host.ranks[seat.local as usize].clock
+            let Part { host, net, .. } = &mut *seat.part.borrow_mut();
+            host.test(net, seat.local, group)
         };
         if done {
             self.group = None;

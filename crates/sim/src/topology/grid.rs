@@ -3,6 +3,9 @@
 use super::Switch;
 use spec::{Params, Rate, ReadParams, parse_rate};
 
+/// Up to so many dimensions all their 24 orders are tried.
+const FEW_DIMENSIONS: usize = 4;
+
 /// A grid of switches; the first dimension changes fastest.
 pub(super) struct Grid {
     pub(super) sizes: Vec<u16>,
@@ -59,6 +62,27 @@ impl Grid {
         let (at, size) =
             (u32::from(*self.point(s).last().expect("a dimension")), u32::from(*self.sizes.last().expect("one")));
         at * size.min(16) / size
+    }
+
+    /// The switches along each dimension: in every order of the dimensions if they are few, else with each of them once as
+    /// the slowest. Where the slowest has an odd size, the second slowest halves its middle slice.
+    pub(super) fn orders(&self) -> Vec<Vec<Switch>> {
+        let d = self.sizes.len();
+        let mut dimensions: Vec<Vec<usize>> = vec![Vec::new()];
+        if d <= FEW_DIMENSIONS {
+            for next in 0..d {
+                let longer = |p: Vec<usize>| (0..=p.len()).map(move |at| [&p[..at], &[next], &p[at..]].concat());
+                dimensions = dimensions.into_iter().flat_map(longer).collect();
+            }
+        } else {
+            dimensions = (0..d).map(|first| (first..d).chain(0..first).collect()).collect();
+        }
+        let along = |slowest_first: Vec<usize>| {
+            let mut order: Vec<Switch> = (0..self.switches() as Switch).collect();
+            order.sort_by_cached_key(|&s| slowest_first.iter().map(|&d| self.point(s)[d]).collect::<Vec<_>>());
+            order
+        };
+        dimensions.into_iter().map(along).collect()
     }
 
     /// Refuses a grid that is too small for the machine.

@@ -286,6 +286,16 @@ impl Topology for Groups {
         u32::from(away) + 1 + self.local_diameter()
     }
 
+    /// Through all groups, by slot and by chassis: where groups are few they are joined more thickly than inside.
+    fn orders(&self) -> Vec<Vec<Switch>> {
+        let by = |key: fn(&GroupPosition) -> (u16, u16)| {
+            let mut order: Vec<Switch> = (0..self.places.len() as Switch).collect();
+            order.sort_by_key(|&s| key(&self.places[s as usize]));
+            order
+        };
+        vec![by(|p| (p.slot, p.chassis)), by(|p| (p.chassis, p.slot))]
+    }
+
     /// Two without detours: before and after the global cable. Four with: before, when it is turned away from the minimal
     /// way inside its first group, in the middle group, in the last.
     fn vcs(&self, detours: bool) -> u8 {

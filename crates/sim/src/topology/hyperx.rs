@@ -103,6 +103,10 @@ impl Topology for HyperX {
         self.grid.point(from).iter().zip(self.grid.point(to)).map(|(a, b)| u32::from(a != b)).sum()
     }
 
+    fn orders(&self) -> Vec<Vec<Switch>> {
+        self.grid.orders()
+    }
+
     fn vcs(&self, detours: bool) -> u8 {
         let hops = self.grid.sizes.iter().filter(|&&n| n > 1).count().max(1) as u8;
         if detours { 2 * hops } else { hops }

@@ -104,6 +104,12 @@ pub trait Topology: Send + Sync {
         self.hops(from, middle) + self.hops(middle, to)
     }
 
+    /// Orders of the switches beside that of their numbers in which few cables may lie between the first and the second half:
+    /// along a dimension, or through all groups. See `machine check`'s bisection.
+    fn orders(&self) -> Vec<Vec<Switch>> {
+        Vec::new()
+    }
+
     /// Whether a packet that has come so far may still be sent on a detour (progressive routing): the virtual channels must
     /// last. At its first switch it always may.
     fn may_detour(&self, _source: Endpoint, hop: Hop) -> bool {

@@ -150,6 +150,10 @@ impl Topology for Torus {
         (0..a.len()).map(far).sum()
     }
 
+    fn orders(&self) -> Vec<Vec<Switch>> {
+        self.grid.orders()
+    }
+
     fn vcs(&self, detours: bool) -> u8 {
         let rings = if self.wrap { 2 } else { 1 };
         if detours { 2 * rings } else { rings }

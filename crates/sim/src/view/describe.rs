@@ -1,11 +1,12 @@
 //! What a machine file means, in numbers that people compare networks by. Nothing is simulated.
 
+use super::bisection;
 use crate::base::{Endpoint, NONE, Reach, Switch};
 use crate::file::{Config, ConfigError};
 use crate::link::{ENDPOINT, Link};
 use crate::net::Fabric;
 use spec::{Rate, Time, show_bytes};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The cables of one kind.
@@ -42,9 +43,9 @@ pub struct Description {
     pub cables: Vec<Cables>,
     /// Injection rate of all nodes together.
     pub injection: Rate,
-    /// The least that any cut between the first and the second half of the switches with endpoints carries one way.
+    /// What the cables between two halves of the endpoints carry one way, where that is least.
     pub bisection: Rate,
-    /// Bisection over the injection rate of half of the endpoints; above 1 the cut has room to spare.
+    /// Bisection over the injection rate of the smaller half; above 1 the cut has room to spare.
     pub bisection_share: f64,
     /// Injection over what the cables that leave the switches with endpoints carry: 2 means a 2:1 taper at the edge.
     /// `None` where every switch has endpoints.
@@ -80,12 +81,8 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
     let endpoints = fabric.endpoints.len();
     let injection = config.nic.rate.bytes_per_s() * endpoints as f64;
     let [nearest, mean, farthest] = zero_load(&fabric);
-    let halves = halves(&fabric);
-    let bisection = min_cut(&fabric, &halves);
-    let half =
-        halves.iter().filter(|&&h| h == Half::First).count().min(halves.iter().filter(|&&h| h == Half::Second).count());
-    let ends = halves.iter().filter(|&&h| h != Half::Neither).count();
-    let half_injection = injection * half as f64 / ends.max(1) as f64;
+    let bisection = bisection::least(&fabric);
+    let half_injection = config.nic.rate.bytes_per_s() * bisection.endpoints as f64;
     let links = fabric.links.len() as u64;
     Ok(Description {
         nodes: config.nodes,
@@ -96,9 +93,9 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
         radix: fabric.switches.iter().map(|s| usize::from(s.ports)).max().unwrap_or(0),
         cables: cables(&fabric, injection),
         injection: Rate::from_bytes_per_s(injection),
-        bisection: Rate::from_bytes_per_s(bisection),
-        bisection_share: if half_injection > 0.0 { bisection / half_injection } else { 1.0 },
-        taper: taper(&fabric, &halves, injection),
+        bisection: Rate::from_bytes_per_s(bisection.rate),
+        bisection_share: if half_injection > 0.0 { bisection.rate / half_injection } else { 1.0 },
+        taper: taper(&fabric, injection),
         diameter: diameter(&fabric),
         nearest,
         mean,
@@ -129,30 +126,11 @@ fn cables(fabric: &Fabric, injection: f64) -> Vec<Cables> {
     list
 }
 
-/// In which half a switch is; those without endpoints are in neither.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    First,
-    Second,
-    Neither,
-}
-
-/// Halves the switches that have endpoints, in order of number.
-fn halves(fabric: &Fabric) -> Vec<Half> {
-    let mut with: Vec<Switch> = fabric.endpoints.iter().map(|e| e.switch).collect();
-    with.sort_unstable();
-    with.dedup();
-    let mut halves = vec![Half::Neither; fabric.switches.len()];
-    for (i, &s) in with.iter().enumerate() {
-        halves[s as usize] = if i < with.len() / 2 { Half::First } else { Half::Second };
-    }
-    halves
-}
-
-fn taper(fabric: &Fabric, halves: &[Half], injection: f64) -> Option<f64> {
-    let out = |l: &&Link| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0 && halves[l.from as usize] != Half::Neither;
+fn taper(fabric: &Fabric, injection: f64) -> Option<f64> {
+    let ends = bisection::endpoints(fabric);
+    let out = |l: &&Link| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0 && ends[l.from as usize] > 0;
     let up: f64 = fabric.links.iter().filter(out).map(|l| l.rate).sum();
-    (up > 0.0 && halves.contains(&Half::Neither)).then(|| injection / up)
+    (up > 0.0 && ends.contains(&0)).then(|| injection / up)
 }
 
 fn diameter(fabric: &Fabric) -> u32 {
@@ -180,98 +158,6 @@ fn zero_load(fabric: &Fabric) -> [Time; 3] {
         return [local; 3];
     }
     [least, sum / pairs, most].map(|ps| host + Time::from_ps(ps))
-}
-
-/// The minimum cut between the two halves (Ford and Fulkerson's theorem; Dinic's algorithm), in bytes per second one way.
-fn min_cut(fabric: &Fabric, halves: &[Half]) -> f64 {
-    let n = fabric.switches.len();
-    let mut joined: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for link in fabric.links.iter().filter(|l| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0) {
-        *joined.entry((link.from, link.to)).or_default() += link.rate as u64;
-    }
-    let mut flow = MaxFlow::new(n + 2);
-    for ((a, b), rate) in joined {
-        flow.edge(a as usize, b as usize, rate);
-    }
-    for (s, half) in halves.iter().enumerate() {
-        match half {
-            Half::First => flow.edge(n, s, u64::MAX / 4),
-            Half::Second => flow.edge(s, n + 1, u64::MAX / 4),
-            Half::Neither => {}
-        }
-    }
-    flow.most(n, n + 1) as f64
-}
-
-/// A network of flows: each edge and its reverse lie together.
-struct MaxFlow {
-    to: Vec<u32>,
-    room: Vec<u64>,
-    out: Vec<Vec<u32>>,
-}
-
-impl MaxFlow {
-    fn new(n: usize) -> MaxFlow {
-        MaxFlow { to: Vec::new(), room: Vec::new(), out: vec![Vec::new(); n] }
-    }
-
-    fn edge(&mut self, a: usize, b: usize, room: u64) {
-        for (from, to, room) in [(a, b, room), (b, a, 0)] {
-            self.out[from].push(self.to.len() as u32);
-            self.to.push(to as u32);
-            self.room.push(room);
-        }
-    }
-
-    fn levels(&self, from: usize) -> Vec<u32> {
-        let mut level = vec![u32::MAX; self.out.len()];
-        level[from] = 0;
-        let mut queue = VecDeque::from([from]);
-        while let Some(v) = queue.pop_front() {
-            for &e in &self.out[v] {
-                let w = self.to[e as usize] as usize;
-                if self.room[e as usize] > 0 && level[w] == u32::MAX {
-                    level[w] = level[v] + 1;
-                    queue.push_back(w);
-                }
-            }
-        }
-        level
-    }
-
-    /// Sends along edges that lead one level on, as much as goes.
-    fn push(&mut self, v: usize, end: usize, most: u64, level: &[u32], next: &mut [usize]) -> u64 {
-        if v == end {
-            return most;
-        }
-        let mut sent = 0;
-        while next[v] < self.out[v].len() && sent < most {
-            let e = self.out[v][next[v]] as usize;
-            let w = self.to[e] as usize;
-            if self.room[e] > 0 && level[w] == level[v] + 1 {
-                let part = self.push(w, end, self.room[e].min(most - sent), level, next);
-                self.room[e] -= part;
-                self.room[e ^ 1] += part;
-                sent += part;
-                if sent == most {
-                    break;
-                }
-            }
-            next[v] += 1;
-        }
-        sent
-    }
-
-    fn most(&mut self, from: usize, to: usize) -> u64 {
-        let mut all = 0;
-        loop {
-            let level = self.levels(from);
-            if level[to] == u32::MAX {
-                return all;
-            }
-            all += self.push(from, to, u64::MAX / 4, &level, &mut vec![0; self.out.len()]);
-        }
-    }
 }
 
 fn rate(r: Rate) -> String {

@@ -141,7 +141,8 @@ fn svg(picture: &Picture, config: &Config, switches: usize) -> String {
     kinds.sort_unstable();
     kinds.dedup();
     let colour = |kind: &str| COLOURS[kinds.iter().position(|k| *k == kind).unwrap_or(0) % COLOURS.len()];
-    let title = format!("{}: {} nodes, {switches} switches", config.topology.0, config.nodes);
+    let nics = if config.nic.per_node > 1 { format!(" with {} NICs", config.endpoints()) } else { String::new() };
+    let title = format!("{}: {} nodes{nics}, {switches} switches", config.topology.0, config.nodes);
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -151,7 +152,8 @@ fn svg(picture: &Picture, config: &Config, switches: usize) -> String {
     let _ = writeln!(out, r##"<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>"##);
     let _ = writeln!(out, r#"<text x="16" y="24" font-size="16">{}</text>"#, escape(&title));
     lines(&mut out, picture, colour);
-    boxes(&mut out, picture);
+    // The labels count what is attached to a switch: nodes, or their NICs where a node has several.
+    boxes(&mut out, picture, if nics.is_empty() { "nodes" } else { "NICs" });
     for (i, kind) in kinds.iter().enumerate() {
         let (x, c) = (16.0 + 150.0 * i as f64, colour(kind));
         let total: usize = picture.bundles.iter().filter(|(k, _)| k.2 == *kind).map(|(_, n)| n).sum();
@@ -180,16 +182,16 @@ fn lines<'c>(out: &mut String, picture: &Picture, colour: impl Fn(&str) -> &'c s
     }
 }
 
-fn boxes(out: &mut String, picture: &Picture) {
+fn boxes(out: &mut String, picture: &Picture, ends: &str) {
     let widest = picture.items.iter().filter(|i| i.level == picture.items[0].level).count().max(1) as f64;
     let half = (WIDTH / widest * 0.4).clamp(4.0, if picture.grouped { 44.0 } else { 16.0 });
     for (i, item) in picture.items.iter().enumerate() {
         let fill = if item.level == 0 { "#e8eef4" } else { "#f6efe2" };
         let high = if picture.grouped { 16.0 } else { half.min(10.0) };
         let what = if picture.grouped {
-            format!("group {}: {} switches, {} endpoints", item.group, item.switches, item.endpoints)
+            format!("group {}: {} switches, {} {ends}", item.group, item.switches, item.endpoints)
         } else {
-            format!("switch {i}: {} endpoints", item.endpoints)
+            format!("switch {i}: {} {ends}", item.endpoints)
         };
         let _ = writeln!(
             out,
@@ -205,7 +207,7 @@ fn boxes(out: &mut String, picture: &Picture) {
                 writeln!(out, r#"<text x="{:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#, item.x, item.y + 4.0);
         }
         if item.endpoints > 0 && half >= 12.0 {
-            let label = format!("{} nodes", item.endpoints);
+            let label = format!("{} {ends}", item.endpoints);
             let y = item.y + high + 12.0;
             let _ = writeln!(
                 out,
@@ -243,6 +245,22 @@ mod tests {
         let svg = of("nodes = 16\n[topology]\nkind = \"fat-tree\"\nradix = 8\n");
         assert_eq!(svg.matches("rx=\"3\"").count(), 8);
         assert_eq!(svg.matches("<line").count(), 16);
+    }
+
+    /// The numbers of all labels that count `what`.
+    fn sum_of(svg: &str, what: &str) -> usize {
+        let label = |text: &str| text.strip_suffix(what).and_then(|n| n.trim().parse::<usize>().ok());
+        svg.split(['<', '>']).filter_map(label).sum()
+    }
+
+    #[test]
+    fn labels_add_up_to_the_title() {
+        for (nics, what, title) in [(1, "nodes", "24 nodes, "), (2, "NICs", "24 nodes with 48 NICs, ")] {
+            let svg =
+                of(&format!("nodes = 24\n[nic]\nper_node = {nics}\n[topology]\nkind = \"fat-tree\"\nradix = 16\n"));
+            assert!(svg.contains(&format!("fat-tree: {title}")), "{svg}");
+            assert_eq!(sum_of(&svg, what), 24 * nics);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Nothing here changes a run; it only looks on.
 
+mod bisection;
 mod describe;
 mod draw;
 mod film;
