@@ -31,7 +31,7 @@ pub const CONTENTION: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
-    tiny: &[("size", "64KiB"), ("repeats", "2")],
+    tiny: &[("flows", "0>1"), ("size", "64KiB"), ("repeats", "2")],
 };
 
 /// One flow of a graph.
