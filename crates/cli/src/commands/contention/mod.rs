@@ -86,7 +86,10 @@ fn command() -> Command {
         .arg(size())
         .arg(repeats("5"))
         .arg(lead())
-        .arg(value("tie", "SHARE", "Ends closer than this are one step; `auto`: as close as noise").default_value("auto"))
+        .arg(
+            value("tie", "SHARE", "Ends closer than this are one step; `auto`: as close as noise")
+                .default_value("auto"),
+        )
         .arg(value("steady", "TIME", "From steady rates over this time instead"))
         .arg(flag("json", "As JSON"))
         .args(run_options());
