@@ -5,7 +5,7 @@ use crate::site::Site;
 use crate::suites::contention::{self as suite, Mode, PlannedFlow};
 use crate::suites::{self, SuiteError};
 use model::contention::answers::{Derivation, Measurement};
-use model::contention::derive::{self, DeriveError, DeriveSettings, Derived, Store};
+use model::contention::derive::{self, DeriveError, DeriveSettings, Derived, Store, Tie};
 use model::contention::recorded::{MeasuredGraph, Recorded, middle};
 use model::contention::{Graph, campaign, parse};
 use record::{About, FlowMeasure, Payload, Phase, PhaseRecord, Plan, Purpose, RunRecord};
@@ -85,8 +85,13 @@ fn values(measured: &MeasuredGraph, mode: Mode) -> &[Vec<f64>] {
 
 /// The middle time or rate of the flow alone of this name.
 fn alone_value(recorded: &Recorded, name: &str, mode: Mode) -> Result<f64, String> {
+    alone_values(recorded, name, mode).map(middle)
+}
+
+/// All repetitions of the flow alone: a penalty's error needs their scatter.
+fn alone_values<'r>(recorded: &'r Recorded, name: &str, mode: Mode) -> Result<&'r [f64], String> {
     let found = recorded.alone.iter().find(|m| m.name == name).and_then(|m| values(m, mode).first());
-    found.map(|v| middle(v)).ok_or_else(|| format!("the flow alone (`{name}`) was not measured"))
+    found.map(Vec::as_slice).ok_or_else(|| format!("the flow alone (`{name}`) was not measured"))
 }
 
 /// Says what a reader must know of the flows that ran: some had no rivals for a while, or pairs of nodes differ.
@@ -177,8 +182,8 @@ pub struct Derive {
     pub graphs: Vec<NamedGraph>,
     /// How.
     pub mode: Mode,
-    /// Ends closer than this share are one step.
-    pub tie: f64,
+    /// Which ends are one step.
+    pub tie: Tie,
 }
 
 /// What is known of a graph's penalties.
@@ -216,13 +221,13 @@ impl Derive {
     /// Goes through the derivation again with what was measured so far: it asks for the same sub-graphs in the same order.
     fn progress(&self, recorded: &Recorded, index: usize) -> Result<Progress, String> {
         let NamedGraph { name, graph } = &self.graphs[index];
-        let alone = alone_value(recorded, &self.alone_name(index), self.mode)?;
+        let alone = alone_values(recorded, &self.alone_name(index), self.mode)?;
         if self.mode.steady() {
             let found = recorded.graphs.iter().find(|m| m.name == *name).ok_or("a graph is missing")?;
-            let derived = derive::from_rates(&[alone], &found.rates).map_err(|e| e.to_string())?;
+            let derived = derive::from_rates(alone, &found.rates).map_err(|e| e.to_string())?;
             return Ok(Progress::Done(derived, vec![name.clone()]));
         }
-        let settings = DeriveSettings { tie: self.tie, ..DeriveSettings::new(alone / graph.flows[0].bytes) };
+        let settings = DeriveSettings { tie: self.tie, ..DeriveSettings::new(middle(alone) / graph.flows[0].bytes) };
         let mut store = Store::default();
         let mut measured = Vec::new();
         loop {

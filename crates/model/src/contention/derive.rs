@@ -9,7 +9,7 @@
 
 use super::canonical::{canonical, components};
 use super::graph::Graph;
-use crate::numeric::stats::{deviation, median};
+use crate::numeric::stats::{deviation, mean, median};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use thiserror::Error;
 pub struct DeriveSettings {
     /// Seconds per byte of a flow alone.
     pub alpha: f64,
-    /// Ends closer than this share are one step: noise reorders near ties.
-    pub tie: f64,
+    /// Which ends are one step.
+    pub tie: Tie,
     /// A flow of which less than this share was sent in the first step gets no penalty: its error is amplified too much.
     pub least_share: f64,
     /// Whether a graph that was not measured may be put together from its components, as if they did not meet.
@@ -29,9 +29,41 @@ pub struct DeriveSettings {
 }
 
 impl DeriveSettings {
-    /// Ties within 1.5 %, at least a tenth in the first step.
+    /// Ties as wide as the noise, at least a tenth in the first step.
     pub fn new(alpha: f64) -> DeriveSettings {
-        DeriveSettings { alpha, tie: 0.015, least_share: 0.1, split: false }
+        DeriveSettings { alpha, tie: Tie::Noise, least_share: 0.1, split: false }
+    }
+}
+
+/// How close two ends must be to be one step: noise reorders near ties, and a step that only noise made is taken for a
+/// sub-graph that never was.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Tie {
+    /// As close as the scatter of the repetitions makes equal ends: three standard errors of the difference of two.
+    #[default]
+    Noise,
+    /// Closer than this share.
+    Share(f64),
+}
+
+/// Standard errors of a difference that equal ends seldom exceed.
+const SURE: f64 = 3.0;
+/// Ends closer than this are one step even without noise, and where one repetition does not show the noise: one step is
+/// latency and rounding, too.
+const LEAST_TIE: f64 = 0.015;
+
+impl Tie {
+    /// The share. The errors of all ends of a graph are pooled: one of five repetitions is itself known to a third only.
+    fn share(self, timed: &[Timed]) -> f64 {
+        match self {
+            Tie::Share(share) => share,
+            Tie::Noise => {
+                let squares: Vec<f64> = timed.iter().filter_map(|t| t.1).map(|e| e * e).collect();
+                // The difference of two ends has twice the variance of one.
+                let difference = (2.0 * mean(&squares).unwrap_or(0.0)).sqrt();
+                (SURE * difference).max(LEAST_TIE)
+            }
+        }
     }
 }
 
@@ -40,8 +72,8 @@ impl DeriveSettings {
 pub struct Derived {
     /// The penalty with all flows under way; none if too little of the flow was sent then.
     pub penalty: Option<f64>,
-    /// Its relative standard error from the scatter of the repetitions; zero if there was one repetition.
-    pub error: f64,
+    /// Its relative standard error from the scatter of the repetitions; none if one repetition shows no scatter.
+    pub error: Option<f64>,
     /// By how much an error of the completion time is amplified: m / (bytes sent in the first step).
     pub amplification: f64,
 }
@@ -122,8 +154,8 @@ struct Inverse<'a> {
     memo: BTreeMap<String, Vec<Derived>>,
 }
 
-/// A flow's completion time and its relative standard error.
-type Timed = (f64, f64);
+/// A flow's completion time and its relative standard error, which one repetition does not show.
+type Timed = (f64, Option<f64>);
 
 impl Inverse<'_> {
     fn penalties(&mut self, graph: &Graph, bytes: f64) -> Result<Vec<Derived>, DeriveError> {
@@ -151,7 +183,7 @@ impl Inverse<'_> {
     }
 
     fn by_parts(&mut self, graph: &Graph, parts: &[Vec<usize>], bytes: f64) -> Result<Vec<Derived>, DeriveError> {
-        let mut derived = vec![Derived { penalty: None, error: 0.0, amplification: 1.0 }; graph.flows.len()];
+        let mut derived = vec![Derived { penalty: None, error: None, amplification: 1.0 }; graph.flows.len()];
         for part in parts {
             let found = self.penalties(&graph.part(part), bytes)?;
             part.iter().zip(found).for_each(|(&f, d)| derived[f] = d);
@@ -161,28 +193,33 @@ impl Inverse<'_> {
 
     /// The penalties of the first step of a graph whose times are known, flows in the order of the times.
     fn first_step(&mut self, graph: &Graph, timed: &[Timed], bytes: f64) -> Result<Vec<Derived>, DeriveError> {
-        let (steps, ends) = group(timed, self.settings.tie);
+        let (steps, ends) = group(timed, self.settings.tie.share(timed));
         let alpha = self.settings.alpha;
         let mut later = vec![0.0; timed.len()];
-        // Squared absolute error, in bytes, of what was sent later; none once a nested penalty is unknown.
+        // Squared absolute error, in bytes, of what was sent later; none once a nested error is unknown.
         let mut spread: Vec<Option<f64>> = vec![Some(0.0); timed.len()];
+        let mut known = vec![true; timed.len()];
         for j in 1..ends.len() {
             let active: Vec<usize> = (0..timed.len()).filter(|&i| steps[i] >= j).collect();
             let nested = self.penalties(&graph.part(&active), bytes)?;
             for (&i, d) in active.iter().zip(&nested) {
                 let sent = d.penalty.map(|rho| (ends[j] - ends[j - 1]) / (alpha * rho));
+                known[i] &= sent.is_some();
                 later[i] += sent.unwrap_or(0.0);
-                spread[i] = spread[i].zip(sent).map(|(sum, sent)| sum + (sent * d.error).powi(2));
+                let error = sent.zip(d.error).map(|(sent, error)| sent * error);
+                spread[i] = spread[i].zip(error).map(|(sum, error)| sum + error * error);
             }
         }
         let one = |i: usize| {
             let first = bytes - later[i];
-            let known = spread[i].filter(|_| first >= self.settings.least_share * bytes);
             let amplification = if first > 0.0 { bytes / first } else { f64::MAX };
-            let own = amplification * timed[i].1;
-            let nested = known.unwrap_or(0.0).sqrt() / first.max(f64::MIN_POSITIVE);
-            let penalty = known.map(|_| ends[0] / (alpha * first));
-            Derived { penalty, error: if penalty.is_some() { own.hypot(nested) } else { 0.0 }, amplification }
+            if !known[i] || first < self.settings.least_share * bytes {
+                return Derived { penalty: None, error: None, amplification };
+            }
+            let own = timed[i].1.map(|error| amplification * error);
+            let nested = spread[i].map(|sum| sum.sqrt() / first);
+            let error = own.zip(nested).map(|(own, nested)| own.hypot(nested));
+            Derived { penalty: Some(ends[0] / (alpha * first)), error, amplification }
         };
         Ok((0..timed.len()).map(one).collect())
     }
@@ -191,8 +228,8 @@ impl Inverse<'_> {
 /// Median and its relative standard error, 1.2533 sigma/sqrt(n) for normal noise.
 fn locate(times: &[f64]) -> Timed {
     let middle = median(times).unwrap_or(0.0);
-    let error = if times.len() > 1 { 1.2533 * deviation(times) / (times.len() as f64).sqrt() / middle } else { 0.0 };
-    (middle, error)
+    let error = || 1.2533 * deviation(times) / (times.len() as f64).sqrt() / middle;
+    (middle, (times.len() > 1).then(error))
 }
 
 /// Groups ends that are closer than a tie: for each flow its step, and the mean end of each step.
@@ -224,7 +261,8 @@ pub fn from_rates(alone: &[f64], rates: &[Vec<f64>]) -> Result<Vec<Derived>, Der
     let (reference, reference_error) = locate(alone);
     let one = |r: &Vec<f64>| {
         let (rate, error) = locate(r);
-        Derived { penalty: Some(reference / rate), error: error.hypot(reference_error), amplification: 1.0 }
+        let error = error.zip(reference_error).map(|(error, reference)| error.hypot(reference));
+        Derived { penalty: Some(reference / rate), error, amplification: 1.0 }
     };
     Ok(rates.iter().map(one).collect())
 }
@@ -245,7 +283,7 @@ mod tests {
         let alpha = T_REF / graph.flows[0].bytes;
         let mut rng = Rng::new(seed, "derive", 0);
         let mut store = Store::default();
-        let settings = DeriveSettings { tie: if noise > 0.0 { 0.03 } else { 0.015 }, ..DeriveSettings::new(alpha) };
+        let settings = DeriveSettings::new(alpha);
         loop {
             match from_times(&graph, &store, &settings) {
                 Err(DeriveError::Missing(sub)) => {
@@ -267,6 +305,7 @@ mod tests {
             let truth = evaluate(&*rules, &published::find(name).unwrap()).unwrap();
             for (d, t) in derived.iter().zip(truth) {
                 assert!((d.penalty.unwrap() / t - 1.0).abs() < 1e-9, "{name} {derived:?}");
+                assert_eq!(d.error, None, "one repetition shows no scatter");
             }
             assert_eq!(graphs, measured, "{name}");
         }
@@ -279,7 +318,7 @@ mod tests {
         for seed in 0..runs {
             for (i, d) in drive("fig3", 0.02, 5, seed).0.iter().enumerate() {
                 squares[i] += (d.penalty.unwrap() / truth[i] - 1.0f64).powi(2) / runs as f64;
-                bars[i] += d.error / runs as f64;
+                bars[i] += d.error.unwrap() / runs as f64;
             }
         }
         let scatter = squares.map(f64::sqrt);
@@ -291,9 +330,20 @@ mod tests {
     }
 
     #[test]
+    fn a_tie_follows_the_scatter_unless_it_is_given() {
+        let quiet = [(1.0, Some(0.0)), (1.02, Some(0.0))];
+        let noisy = [(1.0, Some(0.01)), (1.02, Some(0.01))];
+        let once = [(1.0, None), (1.02, None)];
+        let steps = |timed: &[Timed], tie: Tie| group(timed, tie.share(timed)).1.len();
+        assert_eq!([&quiet, &noisy, &once].map(|t| steps(t, Tie::Noise)), [2, 1, 2]);
+        assert_eq!([&quiet, &noisy, &once].map(|t| steps(t, Tie::Share(0.03))), [1, 1, 1]);
+    }
+
+    #[test]
     fn rates_give_penalties_directly() {
         let d = from_rates(&[100.0, 102.0, 98.0], &[vec![50.0], vec![25.0, 25.0]]).unwrap();
         assert_eq!((d[0].penalty, d[1].penalty, d[0].amplification), (Some(2.0), Some(4.0), 1.0));
+        assert!(d[0].error.is_none() && d[1].error.is_some_and(|e| e > 0.0), "{d:?}");
         assert!(from_rates(&[], &[]).is_err() && from_rates(&[1.0], &[vec![f64::NAN]]).is_err());
     }
 

@@ -47,15 +47,10 @@ impl Capacities {
         let missing = |why: &str| JoinError::NoRates(why.into());
         let phase = report.phases.last().ok_or_else(|| missing("there are no phases"))?;
         let fit = phase.fit("m3").ok_or_else(|| missing("it was not fitted"))?;
-        let flow = fit.value("rate_core").ok_or_else(|| missing("times do not grow with size"))?;
-        let mut node = fit.value("rate_node").ok_or_else(|| missing("times do not grow with size"))?;
+        let flow = fit.value("rate_core").ok_or_else(|| missing("no point comes near R_C"))?;
+        let node = fit.bound("rate_node").ok_or_else(|| missing("times do not grow with size"))?;
         let mut notes = vec![format!("node rate: {}", report.pattern.node_rate_means())];
-        for limit in &fit.limits {
-            if let Limit::NodeRateNotReached { at_least, .. } = limit {
-                node = *at_least;
-            }
-            notes.push(limit.to_string());
-        }
+        notes.extend(fit.limits.iter().map(Limit::to_string));
         Ok(Capacities { notes, ..Capacities::new(node, report.pattern.one_way_core_rate(flow))? })
     }
 

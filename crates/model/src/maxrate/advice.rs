@@ -67,7 +67,7 @@ pub fn split(report: &Report, bytes: u64, cores: u32) -> Result<Split, AdviceErr
 pub fn saturating_processes(report: &Report) -> Result<u32, String> {
     let phase = report.phases.last().ok_or("there are no phases")?;
     let fit = phase.fit("m3").ok_or("model m3 was not fitted to the largest messages")?;
-    if let Some(limit) = fit.limits.first() {
+    if let Some(limit) = fit.undetermined().next() {
         return Err(limit.to_string());
     }
     // A fit of 3.0000001 means 3.
@@ -90,7 +90,7 @@ pub fn halo(report: &Report, bytes: u64, neighbours: u32, processes: u32) -> Res
     let in_turn_s = q * report.predict(n, k);
     // One round trip moves n bytes each way, which is what an exchange with one neighbour moves: where the node's rate
     // decides, overlapping cannot help.
-    let moving = phase.chosen().value("rate_node").map_or(0.0, |rate| k * q * n / rate);
+    let moving = phase.chosen().bound("rate_node").map_or(0.0, |rate| k * q * n / rate);
     let overlapped_s = (0.5 * in_turn_s).max(moving).min(in_turn_s);
     let postal_s = phase.fit("postal-one-pair").map(|f| q * f.predict(n, k));
     let mut notes: Vec<String> = phase.chosen().limits.iter().map(Limit::to_string).collect();

@@ -1,9 +1,9 @@
 //! From points to a report: phases, every model in every phase, the choice, the intervals, and what cannot be said.
 
-use super::bootstrap::{self, Resampled};
 use super::data::{DataError, Location, Pattern, Point, Weighting};
 use super::models::{Data, Fit, FitError, MODELS, Model, Raw, find};
 use super::phases::{self, Break};
+use super::{bootstrap, bounds};
 use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
@@ -15,7 +15,7 @@ pub struct Options {
     pub pattern: Pattern,
     /// The weights of the fits.
     pub weighting: Weighting,
-    /// What stands for several trials; used again for resampled ones.
+    /// What stands for several trials; tells how large their noise is.
     pub location: Location,
     /// The sizes at which phases begin; none to find them.
     pub phase_starts: Option<Vec<u64>>,
@@ -66,8 +66,6 @@ pub struct Phase {
     pub skipped: Vec<(String, String)>,
     /// The model of the smallest BIC.
     pub chosen: String,
-    /// What the intervals come from; none if there are none.
-    pub intervals: Option<Resampled>,
 }
 
 impl Phase {
@@ -163,14 +161,27 @@ fn phase(points: &[Point], options: &Options) -> Result<Phase, AnalysisError> {
     let Some(chosen) = candidates.min_by(|a, b| a.bic.total_cmp(&b.bic)).map(|f| f.model.clone()) else {
         return Err(AnalysisError::Phase { bytes: from_bytes, reason: first_error.unwrap_or(FitError::Empty) });
     };
-    let mut intervals = None;
-    for fit in fits.iter_mut().filter(|f| options.replicates > 0 && (f.model == chosen || f.model == "m3")) {
-        let model = find(&fit.model).expect("the fit came from the table");
-        let kind = bootstrap::intervals(model, &data, fit, options.location, options.replicates, options.seed);
-        intervals = Some(kind);
+    for fit in &mut fits {
+        if options.replicates > 0 && (fit.model == chosen || fit.model == "m3") {
+            bootstrap::intervals(known(fit), &data, fit, options.replicates, options.seed);
+        }
+        bounds::settle(&data, fit);
     }
+    judge(&mut fits, &data, options.location);
     let aggregates = aggregates(&data);
-    Ok(Phase { from_bytes, to_bytes, aggregates, fits, skipped, chosen, intervals })
+    Ok(Phase { from_bytes, to_bytes, aggregates, fits, skipped, chosen })
+}
+
+fn known(fit: &Fit) -> &'static Model {
+    find(&fit.model).expect("the fit came from the table")
+}
+
+/// Says which fits do not fit. Where single trials show no noise, what the best model leaves is taken for it.
+fn judge(fits: &mut [Fit], data: &Data<'_>, location: Location) {
+    let misfits: Vec<f64> = fits.iter().map(|f| bounds::misfit(data.points, f, known(f).freedom)).collect();
+    let least = misfits.iter().copied().fold(f64::INFINITY, f64::min);
+    let noise = bounds::noise(data.points, location).unwrap_or(least);
+    fits.iter_mut().zip(misfits).for_each(|(fit, misfit)| bounds::judge(fit, misfit, noise));
 }
 
 /// Puts a raw fit into numbers that people compare.
@@ -299,7 +310,6 @@ mod tests {
         }
         let options = Options { replicates: 40, phase_starts: Some(vec![]), ..Options::default() };
         let report = analyse(&p, &options).unwrap();
-        assert_eq!(report.phases[0].intervals, Some(Resampled::Trials));
         let rate = &report.phases[0].fit("m3").unwrap().estimates[2];
         assert!(rate.low.unwrap() < 3.05e9 && rate.high.unwrap() > 2.95e9, "{rate:?}");
         assert!(rate.high.unwrap() / rate.low.unwrap() < 1.1, "{rate:?}");

@@ -8,6 +8,7 @@
 //! | [`phases`] | where the protocol changes |
 //! | [`probe`] | what the delayed receiver found, which confirms such a change |
 //! | [`analysis`] | phases, fits, choice by BIC, intervals, honest statements |
+//! | [`bootstrap`], [`bounds`] | intervals, and which parameters are bounds or do not fit |
 //! | [`tables`] | error tables and heat maps as the paper's Table 2 and Figure 2 |
 //! | [`advice`] | how many processes should communicate, and what an exchange costs |
 //! | [`loggp`], [`queue`] | LogGP parameters and the price of many messages |
@@ -19,6 +20,7 @@
 pub mod advice;
 pub mod analysis;
 pub mod bootstrap;
+pub mod bounds;
 pub mod data;
 pub mod loggp;
 pub mod models;

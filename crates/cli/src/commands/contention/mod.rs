@@ -19,6 +19,7 @@ use bench::suites::contention::Mode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use model::contention::answers::Prediction;
 use model::contention::campaign::Campaign;
+use model::contention::derive::Tie;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
 use model::contention::{Options, published, solve};
@@ -99,7 +100,10 @@ fn derive_command() -> Command {
     let command = Command::new("derive")
         .about("Penalties of a graph from completion times; nested sub-graphs are measured as needed")
         .arg(graphs_option())
-        .arg(value("tie", "SHARE", "Ends closer than this are one step").default_value("1.5%"))
+        .arg(
+            value("tie", "SHARE", "Ends closer than this are one step; `auto`: as close as noise")
+                .default_value("auto"),
+        )
         .arg(value("steady", "TIME", "From steady rates over this time instead"));
     measuring(command, "5")
 }
@@ -233,7 +237,8 @@ fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
 
 fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
     let text = args.get_one::<String>("tie").expect("it has a default");
-    let tie = spec::card::parse_share(text).ok_or_else(|| Fail::usage(format!("--tie {text}: a share like 1.5%")))?;
+    let bad = || Fail::usage(format!("--tie {text}: a share like 1.5%, or `auto`"));
+    let tie = if text == "auto" { Tie::Noise } else { Tie::Share(spec::card::parse_share(text).ok_or_else(bad)?) };
     let experiment = Derive { graphs: graphs::read(args)?, mode: mode(args)?, tie };
     let (target, order) = campaign_on(args, &experiment.graphs)?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };

@@ -78,7 +78,8 @@ pub fn derivations(all: &[Derivation]) -> String {
         for (i, p) in d.penalties.iter().enumerate() {
             let [name, ends] = ends(&d.graph, i);
             let penalty = p.penalty.map_or("too little was sent then".into(), |x| format!("{x:.3}"));
-            table.row([name, ends, penalty, digits(100.0 * p.error), digits(p.amplification)]);
+            let error = p.error.map_or("-".into(), |e| digits(100.0 * e));
+            table.row([name, ends, penalty, error, digits(p.amplification)]);
         }
         table.write(&mut out);
         d.measured.iter().for_each(|g| out.push_str(&format!("  measured: {g}\n")));

@@ -132,6 +132,34 @@ pub enum Limit {
         /// Its name.
         parameter: String,
     },
+    /// A rate lies beyond what any point shows; it is at least what the fastest one shows.
+    Extrapolated {
+        /// Its name.
+        parameter: String,
+        /// What the fit says, in bytes per second.
+        fitted: f64,
+        /// What the fastest point shows, in bytes per second.
+        shown: f64,
+    },
+    /// The points lie farther off the model than their noise explains: its parameters are no properties of the machine.
+    DoesNotFit {
+        /// Root of the mean square of (f-T)/T.
+        misfit: f64,
+        /// The same for noise: from the trials, else what the best model leaves.
+        noise: f64,
+    },
+}
+
+impl Limit {
+    /// A parameter's name as the papers write it.
+    fn symbol(parameter: &str) -> &str {
+        match parameter {
+            "rate_core" => "R_C",
+            "rate_base" => "R_Cb",
+            "rate_node" => "R_N",
+            other => other,
+        }
+    }
 }
 
 impl std::fmt::Display for Limit {
@@ -149,6 +177,18 @@ impl std::fmt::Display for Limit {
             }
             Limit::NoSlope => f.write_str("no rate: times do not grow with the size in this phase"),
             Limit::Dead { parameter } => write!(f, "{parameter} has no influence on these data"),
+            Limit::Extrapolated { parameter, fitted, shown } => {
+                let [fitted, shown] = [*fitted, *shown].map(Rate::from_bytes_per_s);
+                let name = Limit::symbol(parameter);
+                write!(
+                    f,
+                    "{name} extrapolated: the slope says {fitted}, the fastest point shows {shown}; at least that"
+                )
+            }
+            Limit::DoesNotFit { misfit, noise } => {
+                let [misfit, noise] = [100.0 * misfit, 100.0 * noise];
+                write!(f, "the model does not fit: points lie {misfit:.1} % off it where noise explains {noise:.1} %")
+            }
         }
     }
 }
@@ -164,14 +204,39 @@ pub struct Estimate {
     pub value: Option<f64>,
     /// Lower end of the 95 % interval, if one was computed.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval, if one was computed.
+    /// Upper end of the 95 % interval, if one was computed; none of a bound.
     pub high: Option<f64>,
+    /// Whether the data show only that it is at least the value.
+    pub at_least: bool,
+}
+
+impl Estimate {
+    /// The smallest value that is not ruled out.
+    pub fn least(&self) -> Option<f64> {
+        self.low.or(self.value)
+    }
+
+    /// Makes it a lower bound: the interval is open upwards.
+    pub fn bound(&mut self, at_least: f64) {
+        (self.value, self.low, self.high) = (Some(at_least), Some(at_least), None);
+        self.at_least = true;
+    }
+
+    /// The value with its interval or as a bound, its numbers written by `number`.
+    pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        match (self.value, self.low, self.high) {
+            (None, ..) => "not determined".into(),
+            (Some(v), ..) if self.at_least => format!(">= {}", number(v)),
+            (Some(v), Some(l), Some(h)) => format!("{} [{}, {}]", number(v), number(l), number(h)),
+            (Some(v), ..) => number(v),
+        }
+    }
 }
 
 /// An estimate without interval; a value that is not finite becomes none.
 fn estimate(name: &str, unit: &str, value: f64) -> Estimate {
     let value = value.is_finite().then_some(value);
-    Estimate { name: name.into(), unit: unit.into(), value, low: None, high: None }
+    Estimate { name: name.into(), unit: unit.into(), value, low: None, high: None, at_least: false }
 }
 
 /// A fitted model of one phase.
@@ -204,9 +269,19 @@ impl Fit {
         (model.predict)(&self.theta, bytes, pairs)
     }
 
-    /// An estimate's value by its name.
+    /// An estimate's value by its name; none if the data give a bound only.
     pub fn value(&self, name: &str) -> Option<f64> {
+        self.estimates.iter().find(|e| e.name == name && !e.at_least).and_then(|e| e.value)
+    }
+
+    /// An estimate's value by its name, or the least that it can be.
+    pub fn bound(&self, name: &str) -> Option<f64> {
         self.estimates.iter().find(|e| e.name == name).and_then(|e| e.value)
+    }
+
+    /// The limits but for lack of fit: what leaves a parameter open.
+    pub fn undetermined(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().filter(|l| !matches!(l, Limit::DoesNotFit { .. }))
     }
 }
 

@@ -63,8 +63,8 @@ fn of_models(view: &View<'_>) -> Vec<Merit> {
         ] {
             let Some(e) = fit.and_then(|f| f.estimates.iter().find(|e| e.name == estimate)) else { continue };
             // A rate that was not reached, or that the data do not show, is no figure.
-            let unknown = name == "rate_node" && fit.is_some_and(|f| !f.limits.is_empty());
-            let Some(value) = e.value.filter(|_| !unknown) else { continue };
+            let unknown = name == "rate_node" && fit.is_some_and(|f| f.undetermined().next().is_some());
+            let Some(value) = e.value.filter(|_| !unknown && !e.at_least) else { continue };
             let interval = e.low.zip(e.high).map(|(low, high)| Interval { low: low * scale, high: high * scale });
             all.push(Merit {
                 name: format!("{place}.{name}"),
@@ -160,12 +160,7 @@ const COLUMNS: [(&str, &[&str], f64); 6] = [
 ];
 
 fn shown(estimate: &Estimate, scale: f64) -> String {
-    let number = |x: f64| digits(x * scale);
-    match (estimate.value, estimate.low, estimate.high) {
-        (None, ..) => "not determined".into(),
-        (Some(v), Some(l), Some(h)) => format!("{} [{}, {}]", number(v), number(l), number(h)),
-        (Some(v), ..) => number(v),
-    }
+    estimate.words(&|x| digits(x * scale))
 }
 
 fn parameters(fitted: &Fitted) -> Grid {
