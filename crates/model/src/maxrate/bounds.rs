@@ -20,12 +20,10 @@ const MEDIAN: f64 = 1.2533;
 /// Turns rates that the points do not show into bounds. Called once the fit has its intervals.
 pub fn settle(data: &Data<'_>, fit: &mut Fit) {
     let fastest = |of: fn(&Point) -> f64| data.points.iter().map(of).fold(0.0, f64::max);
-    let one = fastest(|p| p.bytes as f64 / p.seconds);
-    let all = fastest(|p| f64::from(p.pairs) * p.bytes as f64 / p.seconds);
     not_reached(fit);
-    for (name, shown) in [("rate_core", one), ("rate_base", one), ("rate_node", all)] {
-        extrapolated(fit, name, shown);
-    }
+    // R_N is a limit of the node: points near it show it, or it is not known. R_C is a slope, as in the postal model: two sizes
+    // give it, however far the rate of either is from it.
+    extrapolated(fit, "rate_node", fastest(|p| f64::from(p.pairs) * p.bytes as f64 / p.seconds));
     saturation(fit);
 }
 
@@ -55,18 +53,15 @@ fn extrapolated(fit: &mut Fit, name: &str, shown: f64) {
     fit.limits.push(Limit::Extrapolated { parameter: name.into(), fitted, shown });
 }
 
-/// R_N/R_C follows its rates: a bound of the first is one of the ratio, a bound of the second leaves nothing to say.
+/// R_N/R_C follows its rates: a bound of the first is one of the ratio.
 fn saturation(fit: &mut Fit) {
     let find = |name: &str| fit.estimates.iter().find(|e| e.name == name).cloned();
     let (node, core) = (find("rate_node"), find("rate_core").or(find("rate_base")));
     let Some(ratio) = fit.estimates.iter_mut().find(|e| e.name == "saturation") else { return };
-    let bounded = |e: &Option<super::models::Estimate>| e.as_ref().is_some_and(|e| e.at_least);
-    if bounded(&core) {
-        (ratio.value, ratio.low, ratio.high) = (None, None, None);
-    } else if bounded(&node)
-        && let Some(least) = ratio.least()
-    {
-        ratio.bound(least);
+    let Some(node) = node.filter(|node| node.at_least) else { return };
+    match node.least().zip(core.and_then(|core| core.value)) {
+        Some((least, core)) => ratio.bound(least / core),
+        None => (ratio.value, ratio.low, ratio.high) = (None, None, None),
     }
 }
 
