@@ -100,14 +100,14 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         app::install();
     }
     let facts = facts(target);
-    let (voice, scout) = (target.voice(), Whereabouts::of(target));
+    let (speaker, scout) = (target.speaker(), Whereabouts::of(target));
     let problem = Mutex::new(None);
     let ended = target.run(&|world| {
         let open = || {
-            if !voice.prints {
+            if !speaker.prints {
                 return Ok(());
             }
-            let file = prepare(experiment.name(), order.out.as_deref()).or_else(|error| voice.end_all(error))?;
+            let file = prepare(experiment.name(), order.out.as_deref()).or_else(|error| speaker.end_all(error))?;
             watch.save_to(&file);
             eprintln!("tailback: writing {}", file.display());
             Ok(())

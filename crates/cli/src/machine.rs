@@ -107,9 +107,9 @@ impl Target {
     }
 
     /// What this process may say and to whom.
-    pub fn voice(&self) -> Voice {
+    pub fn speaker(&self) -> Speaker {
         let others = matches!(self, Target::Mpi { machine, .. } if machine.facts().ranks > 1);
-        Voice { prints: self.prints(), others }
+        Speaker { prints: self.prints(), others }
     }
 
     /// Ranks in all.
@@ -192,13 +192,13 @@ impl Target {
 
 /// Whether this process prints, and whether other processes would wait for it if it left.
 #[derive(Clone, Copy, Debug)]
-pub struct Voice {
+pub struct Speaker {
     /// It is rank 0.
     pub prints: bool,
     others: bool,
 }
 
-impl Voice {
+impl Speaker {
     /// An error of rank 0 that the other ranks cannot know: under MPI it ends them all, else they would wait for ever.
     pub fn end_all<T>(self, error: anyhow::Error) -> anyhow::Result<T> {
         match self.others {

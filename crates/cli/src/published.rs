@@ -1,7 +1,7 @@
 //! Systems that `--with` names: published results that ship with the program, or a table of a user's own.
 
 use crate::exit::Fail;
-use record::{hpcc_systems, reference};
+use record::{About, RunRecord, hpcc_systems, reference};
 use std::path::Path;
 
 /// What was named, by suite.
@@ -31,17 +31,23 @@ pub fn with<'a>(names: impl IntoIterator<Item = &'a String>) -> anyhow::Result<W
 }
 
 impl With {
-    /// Refuses systems without a result of this suite: nothing could be shown of them.
-    pub fn only(&self, suite: &str) -> anyhow::Result<()> {
-        let (other, known) = match suite {
-            "hpcc" => (self.gpcnet.first().map(|s| s.label()), hpcc_systems::keys()),
-            _ => (self.hpcc.first().map(|s| s.label()), reference::keys()),
+    /// Refuses systems without a result of HPC Challenge, or without one of GPCNeT: nothing could be shown of them.
+    pub fn only(&self, of_hpcc: bool) -> anyhow::Result<()> {
+        let (other, known, benchmark) = match of_hpcc {
+            true => (self.gpcnet.first().map(|s| s.label()), hpcc_systems::keys(), "HPC Challenge"),
+            false => (self.hpcc.first().map(|s| s.label()), reference::keys(), "GPCNeT"),
         };
         let known = known.join(", ");
         other.map_or(Ok(()), |other| {
-            Err(Fail::usage(format!("--with: {other} has no published result of {suite}; those that have: {known}")))
+            let say = format!("--with: {other} has no published result of {benchmark}; those that have: {known}");
+            Err(Fail::usage(say))
         })
     }
+}
+
+/// Whether a run is one of HPC Challenge: its tests alone have modes.
+pub fn has_modes(record: &RunRecord) -> bool {
+    record.phases.iter().any(|p| matches!(p.about, About::Test { mode: Some(_), .. }))
 }
 
 fn gpcnet(name: &str) -> anyhow::Result<Vec<&'static reference::System>> {

@@ -48,6 +48,14 @@ fn a_printed_plan_runs_and_gives_the_same_numbers() {
     let by_plan = merits(tailback(&dir, &["run", "--plan", "plan.json", "--nodes", "10"]));
     assert!(!by_suite.is_empty());
     assert_eq!(by_suite, by_plan);
+    // Names of phases are labels: with others the numbers and their names are the same.
+    let mut renamed: serde_json::Value = serde_json::from_slice(&plan.stdout).unwrap();
+    for (i, phase) in renamed["phases"].as_array_mut().unwrap().iter_mut().enumerate() {
+        phase["name"] = format!("mine {i}").into();
+    }
+    fs::write(dir.join("renamed.json"), renamed.to_string()).unwrap();
+    let by_renamed = merits(tailback(&dir, &["run", "--plan", "renamed.json", "--nodes", "10"]));
+    assert_eq!(by_suite, by_renamed);
 }
 
 #[test]

@@ -97,8 +97,8 @@ fn published_systems_and_own_tables_stand_beside_a_run() {
     for (args, says) in [
         (vec!["compare", "ours", "--with", "wrong.csv"], "line 2: HPL_Tflops `much`"),
         (vec!["compare", "ours", "--with", "absent.csv"], "absent.csv"),
-        (vec!["compare", "ours", "--with", "summit"], "no published result of hpcc; those that have: leibniz"),
-        (vec!["compare", "gpcnet", "--with", "leibniz"], "no published result of gpcnet"),
+        (vec!["compare", "ours", "--with", "summit"], "no published result of HPC Challenge; those that have: leibniz"),
+        (vec!["compare", "gpcnet", "--with", "leibniz"], "no published result of GPCNeT"),
         (vec!["report", "gpcnet", "--with", "leibniz", "--format", "html"], "none of the runs"),
         (vec!["report", "ours", "--with", "leibniz"], "--format html"),
     ] {

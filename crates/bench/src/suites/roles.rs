@@ -91,7 +91,7 @@ fn loaded_nodes(nodes: u32, share: f64) -> u32 {
 }
 
 /// Where the two roles are.
-pub(super) struct Ground {
+pub(super) struct RoleNodes {
     pub canaries: Members,
     pub canary_nodes: u32,
     /// First node, nodes, first slot and slots of the congestors.
@@ -112,7 +112,7 @@ pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
     Ok((used > 0).then_some(used as u32))
 }
 
-pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
+pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
     let (params, layout) = (request.params, request.site.layout);
     let slots = slots(request)?;
     if params.word("placement") == "same" {
@@ -123,17 +123,21 @@ pub(super) fn ground(request: &Request<'_>) -> Result<Ground, SuiteError> {
         }
         let lower = all / 2;
         let canaries = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: Some(lower) };
-        return Ok(Ground { canaries, canary_nodes: layout.nodes, load: (0, layout.nodes, lower, Some(all - lower)) });
+        return Ok(RoleNodes {
+            canaries,
+            canary_nodes: layout.nodes,
+            load: (0, layout.nodes, lower, Some(all - lower)),
+        });
     }
     let loaded = loaded_nodes(layout.nodes, params.share("share"));
     // Fewer than two nodes cannot load a network: they measure.
     let loaded = if loaded < 2 { 0 } else { loaded };
     let canaries = Members::Block { first_node: loaded, nodes: layout.nodes - loaded, first_slot: 0, slots };
-    Ok(Ground { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots) })
+    Ok(RoleNodes { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots) })
 }
 
 /// The background jobs of a set of congestors on their ground.
-pub(super) fn background(set: &[Written], taken: &[Written], ground: &Ground, limits: &Limits) -> Vec<Job> {
+pub(super) fn background(set: &[Written], taken: &[Written], ground: &RoleNodes, limits: &Limits) -> Vec<Job> {
     let (mut first_node, nodes, first_slot, slots) = ground.load;
     let weights: Vec<f64> = set.iter().map(|w| w.weight).collect();
     let mut jobs: Vec<Job> = Vec::new();
@@ -198,7 +202,7 @@ mod tests {
         let given = [("time", "10s"), ("rounds", "1"), ("precision", "0"), ("cut", "1")];
         let limits = Limits::read(&given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect());
         let canaries = Members::Places(vec![]);
-        let ground = Ground { canaries, canary_nodes: 2, load: (0, nodes, 0, None) };
+        let ground = RoleNodes { canaries, canary_nodes: 2, load: (0, nodes, 0, None) };
         background(&[written(text).unwrap()], &[], &ground, &limits).remove(0)
     }
 

@@ -5,7 +5,7 @@ use crate::args::{TABLE, records, text_or_markdown, value};
 use crate::commands::report::{open, outcome};
 use crate::exit::{Exit, Fail};
 use crate::output;
-use crate::published::{With, with};
+use crate::published::{With, has_modes, with};
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use report::compare::require::Requirement;
@@ -66,7 +66,7 @@ fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
     }
     let records: Vec<RunRecord> = paths.iter().map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
-    systems.only(&records[0].plan.suite)?;
+    systems.only(has_modes(&records[0]))?;
     let mut out = String::new();
     for (name, view) in names.iter().zip(&views).skip(1) {
         let comparison = compare_views(&views[0], view, matters);

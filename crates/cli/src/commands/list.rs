@@ -36,11 +36,11 @@ fn command() -> Command {
 struct List {
     name: &'static str,
     about: &'static str,
-    entries: Vec<Entry>,
+    entries: Vec<Listed>,
 }
 
 /// Something with a name; most have a card.
-struct Entry {
+struct Listed {
     name: String,
     about: String,
     card: Option<Card>,
@@ -144,19 +144,19 @@ fn capital(name: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-fn cards<'a>(cards: impl Iterator<Item = &'a Card>) -> Vec<Entry> {
-    cards.map(|c| Entry { name: c.name.into(), about: c.about.into(), card: Some(*c) }).collect()
+fn cards<'a>(cards: impl Iterator<Item = &'a Card>) -> Vec<Listed> {
+    cards.map(|c| Listed { name: c.name.into(), about: c.about.into(), card: Some(*c) }).collect()
 }
 
-fn plain(pairs: impl Iterator<Item = (String, String)>) -> Vec<Entry> {
-    pairs.map(|(name, about)| Entry { name, about, card: None }).collect()
+fn plain(pairs: impl Iterator<Item = (String, String)>) -> Vec<Listed> {
+    pairs.map(|(name, about)| Listed { name, about, card: None }).collect()
 }
 
 fn lists() -> Vec<List> {
     let own = |pairs: &[(&str, &str)]| plain(pairs.iter().map(|(n, a)| (n.to_string(), a.to_string())));
     let formats: Vec<(&str, &str)> = FORMATS.iter().map(|f| (f.name, f.about)).collect();
     let counters: Vec<(&str, &str)> = bench::counters::SOURCES.iter().map(|s| (s.name, s.about)).collect();
-    let entries: [(&str, Vec<Entry>); 10] = [
+    let entries: [(&str, Vec<Listed>); 10] = [
         ("What `tailback run` takes: each turns its parameters into a plan.", cards(SUITES.iter().map(|s| &s.card))),
         (
             "What ranks do. An experiment gives a kernel its role: measured (a canary) or in the background (a congestor).",
@@ -181,7 +181,7 @@ fn lists() -> Vec<List> {
 }
 
 /// Each kernel, and its other names after it.
-fn kernels() -> Vec<Entry> {
+fn kernels() -> Vec<Listed> {
     let mut all = Vec::new();
     for kernel in KERNELS {
         all.extend(cards(std::iter::once(&kernel.card)));
@@ -190,7 +190,7 @@ fn kernels() -> Vec<Entry> {
     all
 }
 
-fn machines() -> Vec<Entry> {
+fn machines() -> Vec<Listed> {
     let about = |text: &str| text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or_default().to_string();
     let simulated = sim::BUILTIN.iter().map(|(name, text)| (name.to_string(), format!("simulated: {}", about(text))));
     let real = [

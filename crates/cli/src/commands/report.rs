@@ -4,10 +4,10 @@ use super::CommandEntry;
 use crate::args::{TABLE, format_option, records, value};
 use crate::exit::{Exit, Fail};
 use crate::output;
-use crate::published::with;
+use crate::published::{has_modes, with};
 use clap::{ArgAction, ArgMatches, Command};
 use record::hpcc_systems::System;
-use record::{About, RunRecord, hpccoutf};
+use record::{RunRecord, hpccoutf};
 use report::{RunResult, View, format, write_all};
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
     let records: Vec<RunRecord> = paths.map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
     let systems = with(args.get_many("with").into_iter().flatten())?;
-    systems.only("hpcc")?;
+    systems.only(true)?;
     let text = match systems.hpcc.as_slice() {
         [] => write_all(format, &views).map_err(Fail::usage)?,
         hpcc => page_beside(format.name, &views, hpcc)?,
@@ -54,8 +54,7 @@ fn page_beside(format: &str, views: &[View<'_>], systems: &[System]) -> anyhow::
             "--with draws systems on a page: add --format html; `tailback compare` has them as a table",
         ));
     }
-    let tested = |v: &View<'_>| v.record.phases.iter().any(|p| matches!(p.about, About::Test { mode: Some(_), .. }));
-    if !views.iter().any(tested) {
+    if !views.iter().any(|v| has_modes(v.record)) {
         return Err(Fail::usage("--with: these systems have results of hpcc, and none of the runs is of it"));
     }
     Ok(report::html::page_beside(views, systems))
