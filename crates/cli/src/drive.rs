@@ -1,13 +1,13 @@
 //! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
 //! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
 
-use crate::commands::{app, report};
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::Target;
 use crate::progress::Watch;
 use crate::scout::Whereabouts;
 use crate::{output, signals};
+use crate::{runner, show};
 use bench::{Experiment, Facts, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
@@ -75,7 +75,7 @@ impl Finished {
         output::print(text)?;
         match self.unsaved {
             Some(why) => Err(Fail::with(Exit::Incomplete, why)),
-            None => Ok(report::exit_of(&self.record)),
+            None => Ok(show::exit_of(&self.record)),
         }
     }
 }
@@ -97,7 +97,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let last_words = watch.clone();
     signals::on_signal(move |reason| last_words.hear(reason));
     if !target.is_simulated() {
-        app::install();
+        runner::install();
     }
     let facts = facts(target);
     let (speaker, scout) = (target.speaker(), Whereabouts::of(target));

@@ -1,18 +1,20 @@
 //! `tailback`: measure, model and predict congestion in HPC networks.
 
-mod args;
 mod commands;
 mod drive;
 mod exit;
 mod grouping;
 mod host;
 mod machine;
+mod options;
 mod output;
 mod parts;
 mod progress;
 mod published;
 mod pulse;
+mod runner;
 mod scout;
+mod show;
 mod signals;
 mod slurm;
 
@@ -25,13 +27,13 @@ fn main() -> ExitCode {
     if testbed::called_as_agent(argv.first().map(|a| a.as_os_str())) {
         return commands::testbed::agent(&argv);
     }
-    let matches = match args::command().try_get_matches_from(&argv) {
+    let matches = match commands::command().try_get_matches_from(&argv) {
         Ok(matches) => matches,
-        Err(error) => return args::explain(&error),
+        Err(error) => return commands::explain(&error),
     };
     let result = match matches.subcommand() {
         Some((name, matches)) => commands::dispatch(name, matches),
-        None => output::print(&args::welcome()).map(|()| Exit::Good),
+        None => output::print(&commands::welcome()).map(|()| Exit::Good),
     };
     exit::end(result)
 }

@@ -101,7 +101,7 @@ impl Watch {
             bar.finish_and_clear();
         }
         if let (Some(path), Some(record), None, false) = (&state.path, &state.record, &state.failure, state.given_up) {
-            crate::commands::report::save_page(record, path, self.quiet);
+            crate::show::save_page(record, path, self.quiet);
         }
         (state.record.take(), state.failure.take())
     }
@@ -131,7 +131,7 @@ impl Watch {
         state.store(&record);
         if let (Some(path), None) = (&state.path, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let _ = std::panic::catch_unwind(|| crate::commands::report::save_page(&record, path, self.quiet));
+            let _ = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
         }
         state.record = Some(record);
     }

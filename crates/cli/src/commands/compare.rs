@@ -1,11 +1,11 @@
 //! `tailback compare`: runs beside a first one, beside published systems, and against thresholds.
 
-use super::CommandEntry;
-use crate::args::{TABLE, records, text_or_markdown, value};
-use crate::commands::report::{open, outcome};
+use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
+use crate::options::{TABLE, records, text_or_markdown, value};
 use crate::output;
 use crate::published::{With, has_modes, with};
+use crate::show::{open, outcome};
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use report::compare::require::Requirement;

@@ -1,9 +1,9 @@
 //! `tailback doctor`: what this machine is, which MPI would be used and why, what is missing and the command that mends it.
 
-use super::CommandEntry;
-use crate::args::value;
+use super::entry::CommandEntry;
 use crate::exit::Exit;
 use crate::host;
+use crate::options::value;
 use crate::output;
 use clap::{ArgMatches, Command, value_parser};
 use std::fmt::Write;

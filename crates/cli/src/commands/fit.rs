@@ -1,6 +1,6 @@
 //! `tailback fit maxrate`: parameters, limits, error tables and advice from measured times.
 
-use super::CommandEntry;
+use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
 use crate::output;
 use clap::builder::PossibleValuesParser;

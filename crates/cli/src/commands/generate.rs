@@ -1,7 +1,6 @@
 //! `tailback generate`: files for packagers, made from the same tables as the help.
 
-use super::CommandEntry;
-use crate::args;
+use super::entry::CommandEntry;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::Context;
@@ -36,13 +35,13 @@ fn generate(args: &ArgMatches) -> anyhow::Result<Exit> {
         Some(("completions", args)) => {
             let shell = *args.get_one::<clap_complete::Shell>("shell").expect("it is required");
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut args::command(), "tailback", &mut text);
+            clap_complete::generate(shell, &mut super::command(), "tailback", &mut text);
             output::print(&String::from_utf8_lossy(&text))?;
         }
         Some(("man", args)) => {
             let dir = args.get_one::<PathBuf>("dir").expect("it is required");
             std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-            clap_mangen::generate_to(args::command(), dir)
+            clap_mangen::generate_to(super::command(), dir)
                 .with_context(|| format!("cannot write man pages to {}", dir.display()))?;
         }
         _ => output::print(&record::schema::text())?,

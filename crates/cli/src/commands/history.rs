@@ -1,9 +1,9 @@
 //! `tailback history`: a folder of runs over time.
 
-use super::CommandEntry;
 use super::compare::table;
-use crate::args::value;
+use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
+use crate::options::value;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use record::RunRecord;

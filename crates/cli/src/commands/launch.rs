@@ -4,10 +4,10 @@
 //! as there are cores, where congestion shows most). The script is plain shell, to be read and edited; the program itself never
 //! calls a launcher while it measures. What can be found wrong before the job waits in a queue is found here.
 
-use super::CommandEntry;
-use super::run::read_suite;
-use crate::args::{self, flag, number, value};
+use super::entry::CommandEntry;
+use super::run::{RUN, read_suite};
 use crate::exit::{Exit, Fail};
+use crate::options::{flag, number, value};
 use crate::output;
 use bench::{Experiment, Site, SuiteRun};
 use clap::parser::ValueSource;
@@ -198,9 +198,8 @@ fn launcher(text: &str) -> anyhow::Result<String> {
 /// Reads the suite's words as `run` will, and makes the plan for every size that is known: what a rank would refuse after
 /// hours in a queue is refused now.
 fn check(words: &[String], nodes: u32, per_node: &[PerNode]) -> anyhow::Result<&'static str> {
-    let line = ["tailback", "run"].into_iter().map(String::from).chain(words.iter().cloned());
-    let matches = args::command().try_get_matches_from(line).map_err(|e| Fail::usage(e.to_string().trim_end()))?;
-    let run = matches.subcommand_matches("run").expect("the line says so");
+    let line = std::iter::once("run".to_string()).chain(words.iter().cloned());
+    let run = (RUN.line)().try_get_matches_from(line).map_err(|e| Fail::usage(e.to_string().trim_end()))?;
     let Some((name, given)) = run.subcommand() else {
         return Err(Fail::usage("say which suite to run after `--`; see `tailback list suites`"));
     };

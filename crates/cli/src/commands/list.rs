@@ -1,8 +1,8 @@
 //! `tailback list`: what there is, in the order of the tables; with `--markdown`, the page docs/KERNELS.md.
 
-use super::CommandEntry;
-use crate::args::flag;
+use super::entry::CommandEntry;
 use crate::exit::Exit;
+use crate::options::flag;
 use crate::output;
 use bench::{KERNELS, SUITES};
 use clap::{Arg, ArgMatches, Command};

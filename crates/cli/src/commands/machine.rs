@@ -1,9 +1,9 @@
 //! `tailback machine check`: what a simulated machine is, in numbers and as a picture.
 
-use super::CommandEntry;
-use crate::args::{number, value};
+use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
 use crate::machine;
+use crate::options::{number, value};
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;

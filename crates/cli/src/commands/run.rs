@@ -1,12 +1,12 @@
 //! `tailback run`: a suite or a plan on a machine, to a record and a report.
 
-use super::CommandEntry;
-use super::app;
-use super::report::text_of;
-use crate::args::{possible, run_options, value};
+use super::entry::CommandEntry;
 use crate::drive::{Order, drive, once};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
+use crate::options::{possible, run_options, value};
+use crate::runner;
+use crate::show::text_of;
 use bench::{Experiment, SUITES, Suite, SuiteRun};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use spec::{Kind, Param, Params};
@@ -41,7 +41,7 @@ pub fn suite_command(suite: &'static Suite) -> Command {
     let card = &suite.card;
     let command = Command::new(card.name).about(card.about).args(card.params.iter().map(parameter)).args(run_options());
     let command = match command_parameter(suite) {
-        Some(_) => command.arg(app::words()),
+        Some(_) => command.arg(runner::words()),
         None => command,
     };
     command.after_help(format!("Described in: {}", card.source))
@@ -106,7 +106,7 @@ pub fn read_suite(suite: &'static Suite, args: &ArgMatches, simulated: bool) -> 
     let mut given = Params::new();
     for param in suite.card.params {
         let value = match param.kind {
-            Kind::Command => app::command(args, param.name),
+            Kind::Command => runner::command(args, param.name),
             _ => args.get_one::<String>(param.name).cloned(),
         };
         given.extend(value.map(|value| (param.name.to_string(), value)));

@@ -1,8 +1,8 @@
 //! `tailback testbed`: an emulated cluster on this machine.
 
-use super::CommandEntry;
-use crate::args::{flag, number, value};
+use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
+use crate::options::{flag, number, value};
 use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::ffi::OsString;

@@ -1,10 +1,10 @@
 //! `tailback tune`: which congestors give the network the counters of a recorded run.
 
-use super::CommandEntry;
-use crate::args::{number, possible, run_options, value};
+use super::entry::CommandEntry;
 use crate::drive::{Order, drive, once, read_seed};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
+use crate::options::{number, possible, run_options, value};
 use bench::Site;
 use bench::experiments::tune::{self, Candidate, Tried, Tune};
 use bench::suites::gpcnet::GPCNET;

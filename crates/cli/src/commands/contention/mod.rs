@@ -8,11 +8,11 @@
 mod graphs;
 mod show;
 
-use super::CommandEntry;
-use crate::args::{flag, number, possible, run_options, value};
+use super::entry::CommandEntry;
 use crate::drive::{Order, drive};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
+use crate::options::{flag, number, possible, run_options, value};
 use crate::output;
 use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WINDOW, needs};
 use bench::suites::contention::Mode;

@@ -1,39 +1,9 @@
-//! The command line, from the table of commands. Suites and their parameters come from their cards, so help, completions and man pages do
-//! too.
+//! Options that several commands share.
 
-use crate::commands::{COMMANDS, run};
-use crate::exit::Exit;
-use bench::SUITES;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
-
-/// What `tailback` alone prints: the commands that a newcomer needs.
-pub fn welcome() -> String {
-    let mut lines: Vec<(&str, &str)> = COMMANDS.iter().filter_map(|c| c.welcome).collect();
-    lines.insert(1, ("mpirun -n 64 tailback run gpcnet", "the same on a real machine, under any MPI"));
-    lines.extend(SUITES.iter().filter_map(|s| s.shortcut));
-    lines.push(("tailback help", "everything else"));
-    let mut out = "tailback: measure, model and predict congestion in HPC networks\n\n".to_string();
-    for (line, about) in lines {
-        let _ = writeln!(out, "  {line:<34}{about}");
-    }
-    out
-}
-
-/// The whole command line.
-pub fn command() -> Command {
-    Command::new("tailback")
-        .about("Measure, model and predict congestion in HPC networks")
-        .version(env!("CARGO_PKG_VERSION"))
-        .infer_subcommands(true)
-        .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
-        .subcommands(COMMANDS.iter().map(|c| (c.line)()))
-        .subcommands(SUITES.iter().filter(|s| s.shortcut.is_some()).map(run::suite_command))
-}
 
 /// A parser that takes any text and lets the shell complete the words that are known: lists of names and files are good, too.
 #[derive(Clone)]
@@ -121,25 +91,4 @@ pub(crate) const TABLE: &str = "A table begins with the line source,system,nodes
 
 pub(crate) fn text_or_markdown() -> Arg {
     value("format", "FORMAT", "How tables are written").default_value("text").value_parser(["text", "markdown"])
-}
-
-/// Prints what clap found wrong; unknown names of suites list the near ones.
-pub fn explain(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { Exit::Good as u8 })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_command_line_holds_together() {
-        super::command().debug_assert();
-    }
-
-    #[test]
-    fn the_welcome_begins_with_the_first_command_to_try() {
-        let welcome = super::welcome();
-        let first = welcome.lines().find(|l| l.starts_with("  ")).unwrap();
-        assert!(first.trim().starts_with("tailback run gpcnet"));
-    }
 }
