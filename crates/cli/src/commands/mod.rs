@@ -54,8 +54,9 @@ pub fn welcome() -> String {
     lines.extend(SUITES.iter().filter_map(|s| s.shortcut));
     lines.push(("tailback help", "everything else"));
     let mut out = "tailback: measure, model and predict congestion in HPC networks\n\n".to_string();
+    let width = lines.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
     for (line, about) in lines {
-        let _ = writeln!(out, "  {line:<34}{about}");
+        let _ = writeln!(out, "  {line:<width$}  {about}");
     }
     out
 }
