@@ -128,6 +128,7 @@ impl Steps {
     }
     /// How many on `nodes` nodes: at least one.
     pub fn on(self, nodes: u32) -> u32 {
+        // Truncated as in GPCNeT 1.3, whose incast does nothing on more than 16,384 nodes; here one step is left.
         let Steps { count, up_to } = self;
         if nodes <= up_to { count } else { (f64::from(count) * f64::from(up_to) / f64::from(nodes)).max(1.0) as u32 }
     }

@@ -26,6 +26,7 @@ impl Seat {
             let here = world.split(Some(node), world.rank() as u32).expect("every rank joins its node");
             (here.rank() as u32, here.size() as u32)
         };
+        // The largest of a negative is the smallest: one reduction finds all three.
         let mut extremes = [f64::from(node), f64::from(here), -f64::from(here)];
         world.allreduce(Vector::Values(&mut extremes), Reduce::Max);
         let layout = Layout {
@@ -49,9 +50,11 @@ impl Seat {
         let here = world.split(Some(self.node), self.slot).expect("every rank joins its node");
         let index = here.split(Some(part.into()), self.slot).expect("every rank is on a part").rank() as u32;
         let parts = agree(&*here, f64::from(u8::from(index == 0)), Reduce::Sum);
+        // First the first rank of each part, then the second of each; a part has 16 bits.
         let turn = here.split(Some(0), index << 16 | u32::from(part)).expect("every rank joins its node").rank();
         let mut extremes = [parts, -parts];
         world.allreduce(Vector::Values(&mut extremes), Reduce::Max);
+        // Plans may count only on parts that every node has.
         let layout = Layout { parts_per_node: -extremes[1] as u32, ..self.layout };
         (Seat { slot: turn as u32, layout, ..self }, extremes[0] as u32)
     }
@@ -60,6 +63,7 @@ impl Seat {
     pub fn names(&self, world: &dyn Comm, name: &str) -> Vec<String> {
         let first = world.split(Some(self.node), world.rank() as u32).expect("every rank joins its node").rank() == 0;
         let Some(leaders) = world.split(first.then_some(0), self.node) else { return Vec::new() };
+        // A gather takes pieces of one length, so names are filled up with zeros.
         let mut mine = [0; NAME_ROOM];
         let length = name.len().min(NAME_ROOM);
         mine[..length].copy_from_slice(&name.as_bytes()[..length]);

@@ -18,6 +18,7 @@ pub struct Stamp {
 
 impl Stamp {
     fn word(self, index: usize) -> u64 {
+        // Keys differ for up to 2^8 lanes, 2^32 rounds and 2^24 senders.
         let key = (self.sender as u64) << 40 ^ self.round << 8 ^ u64::from(self.lane);
         // One multiply per word keeps filling cheap; the odd constants spread neighbouring keys and positions.
         (key ^ 0x5bd1_e995)
@@ -106,6 +107,7 @@ impl Lanes {
         let size = self.size;
         let lengths =
             std::iter::repeat_with(move || Buffer::Len(size)).take(if self.carried() { 0 } else { usize::MAX });
+        // Chunks of 0 bytes are not allowed; without data there are none anyway.
         self.bytes.chunks_exact_mut(size.max(1)).map(Buffer::Bytes).chain(lengths)
     }
 

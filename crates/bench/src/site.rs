@@ -94,10 +94,12 @@ fn memory_and_cores(world: &dyn Comm) -> (Option<u64>, Option<u32>) {
 
 fn distances(world: &dyn Comm, seat: &Seat, distance: Option<f64>) -> Option<Distances> {
     let unknown = f64::from(u8::from(distance.is_none()));
+    // Node 0 is where distances are taken from; its ranks only join the reductions.
     let distance = distance.filter(|_| seat.node != 0);
     let mut most = [unknown, distance.unwrap_or(0.0)];
     world.settle(&mut most, Reduce::Max);
     let [unknown, far] = most;
+    // One rank that does not know is enough: the nearest node might be its own.
     if unknown > 0.0 {
         return None;
     }
@@ -126,6 +128,7 @@ fn sockets(world: &dyn Comm, seat: &Seat, socket: Option<u32>) -> Vec<Option<u32
         found[seat.slot as usize] = 1.0 + f64::from(socket);
     }
     world.settle(&mut found, Reduce::Max);
+    // Classes of pairs may use only slots that every node has.
     found.truncate(seat.layout.min_ranks_per_node as usize);
     found.into_iter().map(|x| (x > 0.0).then(|| x as u32 - 1)).collect()
 }

@@ -68,6 +68,7 @@ impl Mail {
             Letter::Len(len) => *len,
         };
         assert_eq!(length, into.len(), "a message with tag {} has another length than its receive", key.0);
+        // If the values do not matter to either side, there is nothing to copy.
         if let (Letter::Bytes(bytes), Buffer::Bytes(room)) = (letter, into) {
             room.copy_from_slice(&bytes);
         }
@@ -113,6 +114,7 @@ impl Pending for Receives<'_> {
 
 impl Drop for Receives<'_> {
     fn drop(&mut self) {
+        // A second panic during the first would end the process without its reason.
         if !std::thread::panicking() {
             self.finish();
         }
@@ -141,6 +143,7 @@ impl Window for Memory {
                     let len = room.len();
                     room.copy_from_slice(&memory[*at..*at + len]);
                 }
+                // Where values do not matter nothing is moved, and there is no time to charge.
                 _ => {}
             }
         }
@@ -185,6 +188,7 @@ impl Comm for Alone<'_> {
                 }
             }
         }
+        // Receives look only after every send was made, so a receive may stand before its send.
         Receives { mail: &self.mail, left: receives }.finish();
     }
     fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
@@ -204,6 +208,7 @@ impl Comm for Alone<'_> {
         false
     }
     fn split(&self, color: Option<u32>, _: u32) -> Option<Box<dyn Comm + '_>> {
+        // The part has mail of its own: messages do not cross communicators.
         color.map(|_| Box::new(Alone { clock: self.clock, mail: RefCell::default() }) as Box<dyn Comm + '_>)
     }
     fn window(&self, len: usize) -> Result<Box<dyn Window + '_>, Refusal> {

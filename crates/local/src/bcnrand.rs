@@ -24,6 +24,7 @@ impl Stream {
         assert!(a <= 1 << 53, "start index {a} of the FFT's generator is above 2^53; choose a smaller transform");
         let a = if a < LEAST { a + LEAST } else { a };
         let mut p = 1u64;
+        // Ends with the largest power of three that is at most a.
         while p <= a / 3 {
             p *= 3;
         }

@@ -23,8 +23,10 @@ pub type Complex = rustfft::num_complex::Complex<f64>;
 /// Columns or rows taken at a time: four cache lines.
 const BATCH: usize = 16;
 /// Elements between the rows of the work buffer beyond their length, so that they do not all meet in one set of the cache.
+// Two cache lines of four elements.
 const PAD: usize = 8;
 /// Up to this length a transform runs in the second-level cache and is not split.
+// 2^15 elements of 16 bytes are 512 KiB.
 const WHOLE: usize = 1 << 15;
 /// Twiddle factors of one column are made in groups of this length.
 const GROUP: usize = 32;
@@ -47,6 +49,7 @@ pub struct LengthError(pub usize, pub usize);
 pub fn is_smooth(n: usize) -> bool {
     let mut rest = n;
     for p in [2, 3, 5] {
+        // Zero is a multiple of everything and would never end.
         while rest > 0 && rest.is_multiple_of(p) {
             rest /= p;
         }
@@ -57,8 +60,10 @@ pub fn is_smooth(n: usize) -> bool {
 /// The largest 2^a 3^b 5^c that is at most `limit`; zero if there is none.
 pub fn largest_smooth(limit: usize) -> usize {
     let mut best = 0;
+    // Limits reach up to the largest integer: a product that overflows is above any of them.
     let powers =
         |p: usize, from: usize| std::iter::successors(Some(from), move |&x| x.checked_mul(p).filter(|&y| y <= limit));
+    // The first power, 1, is not compared with the limit above; it is too large for limit 0 only.
     for five in powers(5, 1).filter(|&x| x <= limit) {
         for three in powers(3, five) {
             best = best.max(powers(2, three).last().unwrap_or(0));
@@ -79,6 +84,7 @@ impl Roots {
     /// The powers of exp(-2 pi i / n), or of its conjugate for the inverse.
     pub fn new(n: usize, direction: Direction) -> Self {
         assert!(n > 0, "there are no zeroth roots");
+        // Two tables of about sqrt(n) roots each instead of one of n.
         let shift = n.ilog2() / 2;
         let root = |q: usize| match direction {
             Direction::Forward => unit(q, n).conj(),
@@ -92,6 +98,7 @@ impl Roots {
     /// The q-th power.
     #[inline]
     pub fn at(&self, q: usize) -> Complex {
+        // The exponents of `twist` are reduced already; the comparison spares them the division.
         let q = if q < self.n { q } else { q % self.n };
         self.coarse[q >> self.shift] * self.fine[q & (self.fine.len() - 1)]
     }
@@ -116,10 +123,12 @@ impl Roots {
 
 /// exp(2 pi i q / n), reduced to an eighth of the circle so that sine and cosine are exact to the last bit or two.
 fn unit(q: usize, n: usize) -> Complex {
+    // In 128 bits four times the exponent fits for every length.
     let (q, n) = (q as u128 % n as u128, n as u128);
     let quarter = 4 * q / n;
     let rest = 4 * q - quarter * n;
     let angle = |r: u128| std::f64::consts::FRAC_PI_2 * (r as f64 / n as f64);
+    // Beyond an eighth of the circle the angle is taken from the other axis, and sine and cosine exchange.
     let (re, im) = if 2 * rest > n {
         let (s, c) = angle(n - rest).sin_cos();
         (s, c)
@@ -320,6 +329,7 @@ impl Plan {
     }
 
     fn split_above(n: usize, direction: Direction, whole: usize) -> Result<Self, LengthError> {
+        // A prime length has no split either; if it is above 5, `Batch::new` refuses it.
         let n1 = if n <= whole { 1 } else { divisor_near_root(n) };
         let way = if n1 == 1 {
             Way::Whole(Batch::new(n, direction)?)

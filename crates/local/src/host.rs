@@ -38,11 +38,13 @@ pub fn facts() -> Facts {
     let meminfo = read_to_string("/proc/meminfo").unwrap_or_default();
     let cpus = cpus();
     let limit = group_limit();
+    // /proc/meminfo knows nothing of control groups, so their limit is applied to both of its numbers.
     let cap = |bytes: Option<u64>| match (bytes, limit) {
         (Some(b), Some(l)) => Some(b.min(l)),
         (b, l) => b.or(l),
     };
     Facts {
+        // x86 has a name, ARM the number of a part only.
         model: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "CPU part")),
         cores: cpus.iter().filter(|&&c| first_of_core(c, &cpus)).count(),
         machine_cpus: std::fs::read_dir("/sys/devices/system/cpu").map_or(cpus.len(), |d| {
@@ -73,6 +75,7 @@ pub fn cpus() -> Vec<usize> {
 fn first_of_core(cpu: usize, allowed: &[usize]) -> bool {
     let siblings = read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
     let list = siblings.map(|s| numbers(&s)).unwrap_or_default();
+    // Where the system names no siblings, every processor counts as a core.
     list.iter().filter(|s| allowed.contains(s)).min().is_none_or(|&m| m == cpu)
 }
 
@@ -101,6 +104,7 @@ fn kilobytes(meminfo: &str, key: &str) -> Option<u64> {
 fn flags(cpuinfo: &str) -> Vec<String> {
     const OF_INTEREST: [&str; 9] =
         ["sse4_2", "avx", "fma", "avx2", "avx512f", "avx512dq", "avx512vl", "amx_tile", "asimd"];
+    // The first is the name on x86, the second on ARM.
     let all = field(cpuinfo, "flags").or_else(|| field(cpuinfo, "Features")).unwrap_or_default();
     all.split_whitespace().filter(|f| OF_INTEREST.contains(f)).map(str::to_owned).collect()
 }
@@ -147,6 +151,7 @@ fn group_limit() -> Option<u64> {
     }
     let limit =
         |dir: &String| read_to_string(format!("/sys/fs/cgroup{dir}/memory.max")).ok()?.trim().parse::<u64>().ok();
+    // Every group above limits too, so the smallest counts. `max`, no limit, is no number and drops out.
     dirs.iter().filter_map(limit).min()
 }
 

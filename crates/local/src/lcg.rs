@@ -94,6 +94,7 @@ impl Source {
     /// The block whose corner is element (i, j).
     pub fn fill(&self, i: u64, j: u64, mut out: MatMut<'_>) {
         let (down, right) = (self.step.power(self.down), self.step.power(self.right));
+        // Offsets may wrap at 2^64, which is the period of the maps.
         let offset = 1 + i.wrapping_mul(self.down).wrapping_add(j.wrapping_mul(self.right));
         let mut x = self.step.power(offset).apply(self.seed);
         for q in 0..out.cols() {
@@ -116,6 +117,7 @@ fn column(x: u64, step: Affine, out: &mut [f64], value: impl Fn(u64) -> f64) {
     for l in 1..LANES {
         lanes[l] = step.apply(lanes[l - 1]);
     }
+    // Three doublings are the eight steps of all lanes.
     let leap = step.then(step);
     let leap = leap.then(leap);
     let leap = leap.then(leap);
@@ -140,6 +142,7 @@ multiversion! {
 multiversion! {
     fn column_ptrans(x: u64, step: Affine, out: &mut [f64]) {
         const MASK: u64 = (1 << 31) - 1;
+        // 2 x / 2^31 in one exact division, so the last bit is the original's.
         column(x, step, out, |x| 1.0 - (x & MASK) as f64 / (1u64 << 30) as f64);
     }
 }

@@ -37,6 +37,7 @@ unsafe impl Sync for MatMut<'_> {}
 
 fn check(len: usize, rows: usize, cols: usize, ld: usize) {
     assert!(ld >= rows.max(1), "leading dimension {ld} is smaller than the {rows} rows of the matrix");
+    // The last column needs its rows only, not a whole leading dimension. Sizes whose product overflows do not fit either.
     let need =
         if rows == 0 || cols == 0 { Some(0) } else { ld.checked_mul(cols - 1).and_then(|x| x.checked_add(rows)) };
     assert!(

@@ -38,6 +38,7 @@ impl Generator {
     #[inline(always)]
     pub fn next(self, a: u64) -> u64 {
         match self {
+            // The arithmetic shift makes a mask of the top bit, where a branch would be mispredicted half the time.
             Generator::Poly => (a << 1) ^ (((a as i64) >> 63) as u64 & POLY),
             Generator::Lcg => HPL_STEP.apply(a),
         }
@@ -143,6 +144,7 @@ pub struct Table {
 impl Table {
     /// The table before the first update, each part touched first by one of the threads.
     pub fn new(bits: u32, pool: &Pool) -> Result<Self, MemoryError> {
+        // Below 58 bits the bytes of the table and the number of updates fit into 64 bits.
         let len = 1usize.checked_shl(bits).filter(|_| bits < 58).ok_or(MemoryError::TooLarge(usize::MAX))?;
         let mut table = Self { words: Buffer::zeroed(len)?, bits };
         table.reset(pool);
@@ -154,6 +156,7 @@ impl Table {
         let len = self.words.len();
         let words = crate::memory::Shared::new(&mut self.words);
         pool.run(|t| {
+            // 512 words are a page of 4 KiB.
             let own = pool.part(len, 512, t);
             // SAFETY: the parts of the threads are disjoint, and the table outlives the run.
             let part = unsafe { words.part(own.clone()) };
@@ -228,6 +231,7 @@ pub fn apply(generator: Generator, bits: u32, first: usize, part: &mut [u64], va
         prefetch(part, generator.index(a, bits).wrapping_sub(first));
     }
     for (n, &a) in values.iter().enumerate() {
+        // An index below `first` wraps far beyond the part, where asking for a line does nothing and the update panics.
         if let Some(&b) = values.get(n + AHEAD) {
             prefetch(part, generator.index(b, bits).wrapping_sub(first));
         }
@@ -272,6 +276,7 @@ fn direct(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64
 #[inline(always)]
 fn ahead(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64], rounds: u64, pending: usize) {
     let width = state.len();
+    // One round less than allowed, because the fresh one is stored too.
     let depth = (pending / width.max(1)).saturating_sub(1).clamp(1, UNDER_WAY / width.max(1)) as u64;
     let mut ring = [0u64; UNDER_WAY];
     let mut fresh = [0u64; STREAMS];
@@ -289,6 +294,7 @@ fn ahead(generator: Generator, words: &[AtomicU64], bits: u32, state: &mut [u64]
             }
         }
     }
+    // The ring may have wrapped, but the order does not matter: exclusive-ors commute.
     for &due in &ring[..rounds.min(depth) as usize * width] {
         exclusive_or(words, generator.index(due, bits), due);
     }

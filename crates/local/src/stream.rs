@@ -108,6 +108,7 @@ impl Arrays {
         }
         let mean =
             |x: &[f64], want: f64| x.iter().map(|v| (v - want).abs()).sum::<f64>() / x.len().max(1) as f64 / want.abs();
+        // `f64::max` would drop a NaN, which is the worst of all.
         let worst = |x: f64, y: f64| if y.is_nan() || y > x { y } else { x };
         [mean(&self.a, a), mean(&self.b, b), mean(&self.c, c)].into_iter().fold(0.0, worst)
     }
@@ -117,6 +118,7 @@ impl Arrays {
 fn pass<const KERNEL: u8>(stores: Stores, x: &[f64], y: &[f64], out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if stores == Stores::Streaming && level() != Level::Portable {
+        // Streaming stores go to aligned whole lines; what is before the first and after the last is stored plainly.
         let head = out.as_ptr().align_offset(64).min(out.len());
         let body = (out.len() - head) / 8 * 8;
         plain::<KERNEL>(&x[..head], &y[..head], &mut out[..head]);

@@ -113,6 +113,7 @@ impl Pool {
             return f(0);
         }
         if INSIDE.get() {
+            // All parts, one after the other: callers divide their work by index and need each to be called.
             return (0..self.threads()).for_each(f);
         }
         let _turn = lock(&self.turn);
@@ -123,11 +124,14 @@ impl Pool {
         {
             let mut slot = lock(&self.inner.job);
             slot.job = Some(job);
+            // Relaxed: workers see it by the release of `round` that follows, and by the lock.
             self.inner.pending.store(self.workers.len(), Ordering::Relaxed);
+            // Under the lock: a worker holds it from its last look at the round until it sleeps, so no call is missed.
             self.inner.round.fetch_add(1, Ordering::Release);
             self.inner.wake.notify_all();
         }
         INSIDE.set(true);
+        // A panic is held back until all workers have left the closure, which borrows from the caller.
         let own = catch_unwind(AssertUnwindSafe(|| f(0)));
         INSIDE.set(false);
         let theirs = self.inner.wait_done();
@@ -148,6 +152,7 @@ impl Pool {
 /// The part `t` of `of` of `0..len`, borders at multiples of `grain`, sizes as equal as that allows.
 pub fn part(len: usize, grain: usize, t: usize, of: usize) -> std::ops::Range<usize> {
     let grains = len.div_ceil(grain);
+    // In 128 bits the product cannot overflow.
     let cut = |t: usize| ((grains as u128 * t as u128 / of as u128) as usize * grain).min(len);
     cut(t)..cut(t + 1)
 }
@@ -167,6 +172,7 @@ impl Drop for Pool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic that is passed on poisons `turn`, which guards no data; the pool lives on.
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -181,6 +187,8 @@ impl Inner {
             if let Err(panic) = ended {
                 lock(&self.job).panic = Some(panic);
             }
+            // The release hands what the job wrote to the caller. The lock is taken to wake it, because between its look at
+            // `pending` and its sleep the caller holds it.
             if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
                 let _slot = lock(&self.job);
                 self.done.notify_all();
@@ -239,6 +247,7 @@ struct Bound(Option<CpuSet>);
 impl Bound {
     fn to(cpu: usize) -> Self {
         let before = sched_getaffinity(None).ok();
+        // A binding that cannot be read could not be restored, so it is left alone.
         if before.is_some() {
             bind(cpu);
         }

@@ -30,6 +30,7 @@ pub fn transpose_add(a: Mat<'_>, beta: f64, mut c: MatMut<'_>, pool: &Pool) {
         if t >= threads {
             return;
         }
+        // Whole tiles for each thread, so that none is cut between two.
         let own = part(n, TILE, t, threads);
         // SAFETY: the threads' columns are disjoint parts of `c`, which is borrowed until all threads have ended.
         let c = unsafe { MatMut::raw(base.get().wrapping_add(own.start * ld), m, own.len(), ld) };
@@ -90,6 +91,7 @@ fn blocks(a: Mat<'_>, beta: f64, mut c: MatMut<'_>) {
             unsafe { kernel(source.add(j + i * lda), lda, beta, target.add(i + j * ldc), ldc) };
         }
     }
+    // The first takes the corner, the second stops before it.
     single(a.part(nb..n, 0..m), beta, c.own().part(0..m, nb..n));
     single(a.part(0..nb, mb..m), beta, c.part(mb..m, 0..nb));
 }

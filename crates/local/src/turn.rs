@@ -33,6 +33,7 @@ pub unsafe fn turn(from: Rows<*const Complex>, to: Rows<*mut Complex>, rows: usi
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512 {
         (r4, c4) = (rows / 4 * 4, cols / 4 * 4);
+        // Streaming stores take whole aligned lines: 64 bytes are four elements.
         let lines = to.at.addr().is_multiple_of(64) && to.stride.is_multiple_of(4);
         // SAFETY: the level was found on this processor; whole blocks of four by four lie in both matrices.
         unsafe {
@@ -46,6 +47,7 @@ pub unsafe fn turn(from: Rows<*const Complex>, to: Rows<*mut Complex>, rows: usi
     let _ = (level(), Level::Portable, memory);
     // SAFETY: what is left over lies in both matrices, by the caller's promise.
     unsafe {
+        // Beside the blocks down to their last row, then all of the rows below: the corner is turned once.
         let right = Rows { at: from.at.wrapping_add(c4), ..from };
         single(right, Rows { at: to.at.wrapping_add(c4 * to.stride), ..to }, r4, cols - c4);
         let below = Rows { at: from.at.wrapping_add(r4 * from.stride), ..from };

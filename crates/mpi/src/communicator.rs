@@ -42,6 +42,7 @@ const NAMED: usize = 8;
 /// Whether both fit into C integers.
 #[inline]
 fn fits(a: usize, b: usize) -> bool {
+    // One test for both: the or has a high bit if either has one.
     (a | b) >> 31 == 0
 }
 
@@ -81,6 +82,7 @@ impl<'c, A: Abi> Communicator<'c, A> {
             size: size as usize,
             owned,
             to_check: Cell::new(CHECKED),
+            // So at first every exchange with an operation takes the careful path.
             at_ease: Cell::new(0),
         }
     }
@@ -190,6 +192,7 @@ impl<'c, A: Abi> Communicator<'c, A> {
         }
         // SAFETY: as in `exchange`.
         let scratch = unsafe { &mut *self.context.scratch.as_ptr() };
+        // For its effect alone: landing places begin anew.
         scratch.at_hand();
         let (api, byte) = (self.api, self.api.handles.byte);
         match ops {
@@ -208,6 +211,7 @@ impl<'c, A: Abi> Communicator<'c, A> {
             }
             [Op::Recv { from, tag, into }, Op::Send { to, tag: sent, data }]
             | [Op::Send { to, tag: sent, data }, Op::Recv { from, tag, into }] => {
+                // One call for both: two ranks that each sent first with a blocking send could wait for each other.
                 let (out, out_length) = (outgoing(data, scratch), data.len() as c_int);
                 let (start, length) = (incoming(into, scratch), into.len() as c_int);
                 let (to, sent) = (*to as c_int, c_int::from(*sent));
@@ -309,6 +313,7 @@ impl<'c, A: Abi> Communicator<'c, A> {
     pub fn idle_scratch(&self) -> RefMut<'_, Scratch<A>> {
         let mut scratch = self.context.scratch.borrow_mut();
         scratch.end();
+        // The short path of `exchange` never ends its set, so what that has outgrown is freed above.
         scratch.begin(0, self.api.handles.request_null);
         scratch
     }

@@ -31,6 +31,7 @@ impl<A: Abi> Context<A> {
     }
 
     pub fn now(&self) -> Time {
+        // Not `as_nanos`, which computes in 128 bits; 64 bits of nanoseconds last 584 years.
         let since = self.zero.elapsed();
         Time::from_ns(since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos()))
     }

@@ -115,6 +115,7 @@ fn search(
     if let Some((exe, family)) = launcher
         && let Some(prefix) = exe.parent().and_then(Path::parent)
     {
+        // A prefix such as /usr may hold several libraries; one of the other family cannot talk to this launcher.
         let how = format!("beside the launcher {}", exe.display());
         candidates
             .extend(in_prefix(prefix, Some(family), &how).into_iter().filter(|c| c.family != Some(family.other())));
@@ -139,6 +140,7 @@ fn search(
 /// The libraries that exist under a prefix, those of the family first.
 fn in_prefix(prefix: &Path, family: Option<Family>, how: &str) -> Vec<Candidate> {
     let triplet = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    // `lib/release` is Intel's, the triplet Debian's; the last is for a directory that holds the library itself.
     let places = ["lib", "lib64", "lib/release", &triplet, ""];
     let mut candidates = Vec::new();
     for place in places {
@@ -251,6 +253,7 @@ fn version(library: &Library) -> Option<(String, Option<PathBuf>)> {
     // SAFETY: it may be called before MPI_Init, and there is more room than any MPI_MAX_LIBRARY_VERSION_STRING.
     let failed = unsafe { call(text.as_mut_ptr().cast(), &mut length) };
     let text = CStr::from_bytes_until_nul(&text).ok().filter(|_| failed == 0)?;
+    // A library that was found by its bare name has no path; the mapping of one of its functions has.
     let address = *call as *const c_void as usize;
     let file = std::fs::read_to_string("/proc/self/maps").ok().and_then(|maps| mapped_file(&maps, address));
     Some((essence(&text.to_string_lossy()), file))

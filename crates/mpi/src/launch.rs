@@ -47,6 +47,7 @@ pub fn launched() -> Option<Launch> {
 /// [`launched`] in a given environment.
 fn launch_in(get: &dyn Fn(&str) -> Option<String>) -> Option<Launch> {
     let number = |name: &str| get(name).and_then(|text| text.trim().parse::<usize>().ok());
+    // Asked first, because Open MPI sets PMIX_RANK too.
     if get("OMPI_COMM_WORLD_SIZE").is_some() {
         let ranks = number("OMPI_COMM_WORLD_SIZE");
         return Some(Launch { launcher: Launcher::OpenMpi, ranks, variable: "OMPI_COMM_WORLD_SIZE" });
@@ -57,6 +58,7 @@ fn launch_in(get: &dyn Fn(&str) -> Option<String>) -> Option<Launch> {
         .and_then(|_| number("SLURM_STEP_NUM_TASKS").or_else(|| number("SLURM_NTASKS")));
     for variable in ["PMI_SIZE", "MV2_COMM_WORLD_SIZE"] {
         let ranks = number(variable);
+        // One rank in a step of one task may be an interactive shell.
         if ranks.is_some() && !(ranks == Some(1) && step_tasks == Some(1)) {
             return Some(Launch { launcher: Launcher::Pmi, ranks, variable });
         }

@@ -131,6 +131,7 @@ fn start<A: Abi>(found: &Found) -> Result<MpiMachine, MpiError> {
     let granted = init(api, &check)?;
     #[expect(clippy::disallowed_methods, reason = "this is the real machine's clock")]
     let zero = Instant::now();
+    // The default handler would end the job without our reason. What is split from these inherits the handler.
     for handle in [api.handles.world, api.handles.own] {
         // SAFETY: MPI is running, and both are predefined communicators.
         check("MPI_Comm_set_errhandler", unsafe { (api.comm_set_errhandler)(handle, api.handles.errors_return) })?;
@@ -147,6 +148,7 @@ fn start<A: Abi>(found: &Found) -> Result<MpiMachine, MpiError> {
         return Err(error);
     }
     let host = host(api);
+    // Not before: the errors above go back to the caller instead of ending the job.
     arm(Running {
         who: format!("rank {rank} of {ranks} on {host}"),
         // SAFETY: the world is valid while the job is armed.

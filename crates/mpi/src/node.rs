@@ -31,11 +31,13 @@ pub(crate) fn place<A: Abi>(context: &Context<A>, host: &str) -> Placement {
     let leads = neighbours.rank() == 0;
 
     let mut before = [0.0];
+    // Counts are doubles like all reductions here, exact up to 2^53.
     let mine = [f64::from(u8::from(leads))];
     let (double, sum) = (api.handles.double, api.handles.sum);
     // SAFETY: one value each; on rank 0 the result is left as it is.
     let code = unsafe { (api.exscan)(mine.as_ptr().cast(), before.as_mut_ptr().cast(), 1, double, sum, world.handle) };
     context.check(code, "MPI_Exscan", String::new);
+    // MPI leaves the result of the first rank undefined.
     if world.rank() == 0 {
         before = [0.0];
     }
@@ -43,6 +45,7 @@ pub(crate) fn place<A: Abi>(context: &Context<A>, host: &str) -> Placement {
     neighbours.bcast(0, Buffer::Bytes(&mut number));
     let node = u64::from_le_bytes(number) as usize;
 
+    // Names are compared with those of two first ranks only, so that no rank needs a list of them.
     let mixed = heard_from_first(&neighbours, host) != padded(host);
     let doubled = heard_from_first(&world, host) == padded(host) && leads && node != 0;
     let mut counts = [mine[0], f64::from(u8::from(mixed)), f64::from(u8::from(doubled))];

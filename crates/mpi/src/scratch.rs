@@ -133,6 +133,7 @@ impl<A: Abi> Scratch<A> {
         let bytes = (self.landing.bytes + region(length)).max(2 * self.landed);
         let old = std::mem::replace(&mut self.landing, Pages::new(bytes));
         self.retire(old);
+        // The new memory begins with this region; those of the set before it stay in the old memory.
         self.landed = region(length);
         self.landing.pages.as_mut_ptr().cast()
     }

@@ -34,6 +34,7 @@ struct State {
 pub(crate) fn allocate<'a, A: Abi>(comm: &'a Communicator<'a, A>, len: usize) -> Result<Memory<'a, A>, Refusal> {
     let api = comm.context.api;
     let mut base: *mut u8 = null_mut();
+    // Any handle will do until the call writes the window's.
     let mut handle = api.handles.info_null;
     let bytes = isize::try_from(len.next_multiple_of(PAGE)).expect("a window fits into the address space");
     let place: *mut *mut u8 = &mut base;

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// At most so many batches are kept.
+// Even, so that no batch is left without a neighbour in `halve`.
 pub const MOST: usize = 64;
 /// Fewer batches than this say nothing about their spread.
 pub const FEWEST: usize = 5;
@@ -82,12 +83,14 @@ impl Batches {
     fn halve(&mut self) {
         self.batches = self.batches.chunks(2).map(|pair| pair.iter().fold(Batch::default(), plus)).collect();
         self.length *= 2;
+        // Only full batches are merged, so the last one is full at the new length too.
         self.filled = self.length;
     }
 
     /// Adds another rank's batches of the same run.
     pub fn merge(&mut self, other: &Batches) {
         self.batches.resize(self.batches.len().max(other.batches.len()), Batch::default());
+        // Batch i holds the same blocks on every rank, because how many blocks run is agreed by all.
         for (mine, theirs) in self.batches.iter_mut().zip(&other.batches) {
             *mine = plus(*mine, theirs);
         }
@@ -145,6 +148,8 @@ impl Batches {
         let (share, variance) = moments(&shares);
         let per_batch = full.iter().map(|b| b.samples).sum::<f64>() / full.len() as f64;
         let independent = share * (1.0 - share) / per_batch;
+        // Batches may agree by chance better than independent samples would; that earns no narrower interval.
+        // With no sample beyond the threshold both variances are 0, and the effect is 1.
         Some(((variance / independent.max(f64::MIN_POSITIVE)).max(1.0), full.len()))
     }
 
@@ -168,6 +173,7 @@ fn plus(a: Batch, b: &Batch) -> Batch {
 
 /// Mean and unbiased variance.
 fn moments(values: &[f64]) -> (f64, f64) {
+    // Callers have at least FEWEST values, so n - 1 is not 0.
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     (mean, values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0))
@@ -182,6 +188,7 @@ fn student95(degrees: usize) -> f64 {
         3 => 3.182,
         4 => 2.776,
         _ => {
+            // The 97.5 % quantile of the normal distribution, the limit for many degrees.
             let (z, n) = (1.959964f64, degrees as f64);
             z + (z.powi(3) + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
         }

@@ -16,11 +16,13 @@ use std::borrow::Cow;
 /// Values closer than 64 ticks are one value: 64 ps, 64 B/s. It saves six of HdrHistogram's powers of two per histogram.
 const LOWEST: u64 = 64;
 /// Two hours in picoseconds; larger values are counted here.
+// Of rates it is 7.2 PB/s.
 const HIGHEST: u64 = 7_200_000_000_000_000;
 /// Relative resolution of 0.1 %.
 const DIGITS: u8 = 3;
 
 /// So many values are kept one by one.
+// Chosen: 8 KiB, a small part of an empty layout.
 const FEW: usize = 1024;
 
 type Layout = hdrhistogram::Histogram<u64>;
@@ -44,11 +46,13 @@ impl Default for Histogram {
 
 impl PartialEq for Histogram {
     fn eq(&self, other: &Histogram) -> bool {
+        // Not by variant: how values are kept, and in which order they came, is no part of the distribution.
         self.layout() == other.layout()
     }
 }
 
 fn empty() -> Layout {
+    // The least upper bound that HdrHistogram takes: the table then grows only as far as values reach.
     let mut layout = Layout::new_with_bounds(LOWEST, 2 * LOWEST, DIGITS).expect("constant bounds are valid");
     layout.auto(true);
     layout
@@ -66,6 +70,7 @@ pub struct HistogramError(String);
 impl Histogram {
     /// Adds a value, in base units of the metric.
     pub fn record(&mut self, metric: Metric, value: f64) {
+        // NaN passes the clamp and the cast makes it 0: what is out of range is counted, not lost.
         let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
         match &mut self.0 {
             Values::Few(list) if list.len() < FEW => list.push(ticks),
@@ -178,6 +183,7 @@ impl Histogram {
     pub fn from_bytes(bytes: &[u8]) -> Result<Histogram, HistogramError> {
         let mut inner: Layout =
             Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| HistogramError(format!("{e:?}")))?;
+        // What is laid out otherwise could not be added without loss. The upper bound may differ, because it grows.
         if (inner.low(), inner.sigfig()) != (LOWEST, DIGITS) {
             return Err(HistogramError(format!(
                 "resolution {} and {} digits, not {LOWEST} and {DIGITS}",
@@ -240,6 +246,7 @@ fn base64(bytes: &[u8]) -> String {
         let word = chunk.iter().fold(0u32, |w, &b| w << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let digit = ALPHABET[(word >> (18 - 6 * i) & 63) as usize];
+            // A chunk of n bytes fills n + 1 digits; the rest is padding.
             text.push(if i <= chunk.len() { digit as char } else { '=' });
         }
     }
@@ -251,6 +258,7 @@ fn unbase64(text: &str) -> Option<Vec<u8>> {
     let (mut word, mut bits) = (0u32, 0);
     for c in text.trim_end_matches('=').bytes() {
         let digit = ALPHABET.iter().position(|&a| a == c)? as u32;
+        // Bits that are done fall off the top; only the lowest `bits` are still to come.
         (word, bits) = (word << 6 | digit, bits + 6);
         if bits >= 8 {
             bits -= 8;

@@ -107,6 +107,7 @@ fn system(line: &str, columns: &[String]) -> Result<System, String> {
         text.trim().parse().ok().filter(|n| (1..=10_000_000).contains(n)).ok_or_else(bad)
     };
     let (nodes, ranks_per_node) = (count("nodes", nodes)?, count("ppn", ppn)?);
+    // Each may be in range while their product does not fit `Layout::ranks`.
     if u32::checked_mul(nodes, ranks_per_node).is_none() {
         return Err(format!("{nodes} x {ranks_per_node} ranks are too many"));
     }

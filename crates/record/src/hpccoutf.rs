@@ -15,6 +15,7 @@ use crate::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a message of the bandwidth tests.
+// b_eff's long message has 2,000,000 bytes, not 2 MiB.
 const MESSAGE: f64 = 2e6;
 const BEGIN: &str = "Begin of Summary section.";
 
@@ -162,6 +163,7 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
     let ranks = keys.get("CommWorldProcs").and_then(|x| x.parse().ok()).filter(|r| *r > 0);
     let ranks: u32 = ranks.ok_or("its summary has no CommWorldProcs, the number of ranks")?;
     let success = keys.get("Success").copied() == Some("1");
+    // The last host before the last summary: those before it belong to earlier runs.
     let host = before.rsplit_once("Hostname: '").and_then(|(_, rest)| rest.split('\'').next()).unwrap_or("unknown");
     let version = |key| keys.get(key).copied().unwrap_or("?");
     let named =

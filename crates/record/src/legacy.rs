@@ -22,6 +22,7 @@ pub(crate) fn record(record: &mut Value) {
     for (planned, said) in list(&mut record["plan"], "phases").iter_mut().zip(found) {
         planned["about"] = said;
     }
+    // Not `VERSION`: this file leads from 1 to 2, whatever comes after.
     record["version"] = json!(2);
 }
 
@@ -63,6 +64,7 @@ fn rename_kernel(job: &mut Value) {
 }
 
 fn job_record(job: &mut Value) {
+    // The name of 0.1.0: once renamed, the two all-to-alls are alike, and their titles are not.
     let kernel = text(job, "kernel").to_string();
     let named = job.get("results").and_then(Value::as_object).is_some_and(|r| !r.is_empty());
     let tells = match kernel.as_str() {
@@ -118,6 +120,7 @@ fn about(phase: &Value) -> About {
     if let Some(congestor) = name.strip_prefix("congestor/") {
         return About::Baseline { congestor: congestor.into() };
     }
+    // In every other kind of phase something is measured (see `About::measures`).
     let Some(job) = measured else { return About::Load };
     if let Some(rest) = name.strip_prefix("loaded-by-") {
         // Both parts may hold a slash; the canary's job has its name.
@@ -134,6 +137,7 @@ fn about(phase: &Value) -> About {
     if let Some((index, test)) = name.split_once('/').and_then(|(a, b)| Some((numbered(a, "ambient-")?, b))) {
         return About::Series { test: test.into(), index };
     }
+    // Those told by their kernels come first: a graph or a class may have any name, also one that begins like a mode.
     graph(name, jobs).or_else(|| point(name, job)).or_else(|| of_mode(name)).unwrap_or_else(own)
 }
 
@@ -179,6 +183,7 @@ fn point(name: &str, job: &Value) -> Option<About> {
     let size = if pattern == PairPattern::EagerLimit { "most" } else { "size" };
     let bytes = spec::parse_bytes(param(size)).unwrap_or(0);
     let places = job.get("members").and_then(|m| m.get("places")).and_then(Value::as_array).map(|p| p.len() as u64);
+    // A record says how many ranks ran, a plan only where they are.
     let ranks = job.get("ranks").and_then(Value::as_u64).or(places).unwrap_or(2);
     Some(About::Point { class, pattern, bytes, pairs: (ranks / 2) as u32 })
 }

@@ -139,6 +139,7 @@ impl NetworkRecord {
     /// The first slice in which a bundle stalled most.
     pub fn worst_slice(&self, bundle: &BundleRecord) -> usize {
         let share = |i: usize| bundle.stalled(&self.slices, i);
+        // `max_by` returns the last of equals; the reversed index makes it the first.
         (0..self.slices.len()).max_by(|&a, &b| share(a).total_cmp(&share(b)).then(b.cmp(&a))).unwrap_or(0)
     }
 }

@@ -201,6 +201,7 @@ impl Members {
             Members::Block { first_node, nodes, first_slot, slots } => {
                 let node = place.node.checked_sub(*first_node).filter(|n| n < nodes)?;
                 let slot = place.slot.checked_sub(*first_slot).filter(|s| slots.is_none_or(|n| *s < n))?;
+                // An order, no dense count: where a block leaves out slots, so do its positions.
                 Some(node * slots_per_node + slot)
             }
             Members::Places(places) => places.iter().position(|p| *p == place).map(|i| i as u32),
@@ -211,6 +212,8 @@ impl Members {
     fn reach(&self) -> (u32, u32) {
         match self {
             Members::Block { first_node, nodes, first_slot, slots } => {
+                // All slots that there are cannot be out of reach, so only the first must exist.
+                // An empty block is refused in `Job::check`.
                 ((first_node + nodes).saturating_sub(1), (first_slot + slots.unwrap_or(1)).saturating_sub(1))
             }
             Members::Places(places) => {
@@ -221,6 +224,7 @@ impl Members {
 
     fn count(&self) -> u32 {
         match self {
+            // Only asked whether it is 0, so one slot stands for all.
             Members::Block { nodes, slots, .. } => nodes * slots.unwrap_or(1),
             Members::Places(places) => places.len() as u32,
         }
@@ -235,6 +239,7 @@ impl Members {
                 Members::Block { first_node: a, nodes: n, first_slot: s, slots: k },
                 Members::Block { first_node: b, nodes: m, first_slot: t, slots: l },
             ) => {
+                // The first place that both can claim.
                 let (node, slot) = (*a.max(b), *s.max(t));
                 let nodes_meet = node < (a + n).min(b + m);
                 let slots_meet = slot < k.map_or(slots_per_node, |k| s + k).min(l.map_or(slots_per_node, |l| t + l));

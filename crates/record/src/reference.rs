@@ -132,6 +132,7 @@ fn parse(text: &str) -> Result<Vec<System>, String> {
             (&s.source, &s.name, s.nodes, s.ranks_per_node, &s.program)
                 == (source, name, nodes, ranks_per_node, program)
         };
+        // One system may have several sources, sizes and programs; each is a system of its own here.
         let at = systems.iter().position(same).unwrap_or_else(|| {
             systems.push(system);
             systems.len() - 1
@@ -164,6 +165,7 @@ pub(crate) fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     for c in line.chars() {
         match c {
+            // A doubled quote inside a cell is not kept; the committed files have none.
             '"' => quoted = !quoted,
             ',' if !quoted => cells.push(String::new()),
             c => cells.last_mut().expect("there is always one").push(c),

@@ -18,6 +18,7 @@ pub const FORMAT: &str = "tailback-run";
 /// In the place of Tailback's version, for a run of another program.
 pub const IMPORTED: &str = "none";
 /// Grows when a reader of the old version would misread a new file.
+// 2: what a phase is about is a field; in version 1 it stood in the phase's name (see `legacy`).
 pub const VERSION: u32 = 2;
 
 /// One run.

@@ -97,6 +97,7 @@ fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
             legacy::record(&mut json);
             serde_json::from_value(json).map_err(|source| StoreError::Damaged { path: path(), source })
         }
+        // From the text again and not from `json`, so that the error names line and column.
         _ => serde_json::from_slice(text).map_err(|source| StoreError::Damaged { path: path(), source }),
     }
 }
@@ -108,14 +109,17 @@ pub fn write(path: &Path, record: &RunRecord) -> Result<(), StoreError> {
         let path = path.to_path_buf();
         move |source| StoreError::Io { doing, path, source }
     };
+    // A file that cannot be read may be somebody else's, or all that is left of a run.
     if path.exists() && read(path).is_err() {
         return Err(StoreError::InTheWay { path: path.into() });
     }
     let mut text = serde_json::to_vec_pretty(record).expect("every record can be written as JSON");
     text.push(b'\n');
+    // Beside the record, because a rename is atomic only within one file system.
     let temporary = path.with_extension("json.tmp");
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(&text)?;
+        // Before the rename, or a crash could leave the new name without its data.
         file.sync_all()
     });
     if let Err(source) = written {

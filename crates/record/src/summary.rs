@@ -86,6 +86,7 @@ impl Summary {
 
     /// The quantile `q`, which must be one of [`QUANTILES`].
     pub fn quantile(&self, q: f64) -> Option<&Quantile> {
+        // Equality of floats is meant: both sides are copies of one constant.
         self.quantiles.iter().find(|x| x.q == q)
     }
 }
@@ -113,6 +114,7 @@ impl Extremes {
     /// Adds a round whose best and worst rank had these values.
     pub fn add(&mut self, metric: Metric, best: f64, worst: f64) {
         use crate::metric::Direction::*;
+        // The zeros of `default` are no values, so the first round replaces them.
         let first = self.rounds == 0;
         type Pick = fn(f64, f64) -> f64;
         let (better, worse): (Pick, Pick) = match metric.direction() {

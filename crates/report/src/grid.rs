@@ -55,6 +55,7 @@ impl Grid {
     /// As a Markdown table of GitHub's kind.
     pub fn markdown(&self) -> String {
         let cell =
+            // Backslashes first, or that of the bar would be doubled.
             |text: &String| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('\n', " ");
         let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
         let mut out = line(&self.header);

@@ -41,6 +41,7 @@ pub fn mean(job: &JobRecord) -> Known {
 pub fn ratio(metric: Metric, isolated: Known, loaded: Known) -> Known {
     let value = metric.impact(isolated.value, loaded.value);
     let interval = isolated.interval.zip(loaded.interval).map(|(i, l)| {
+        // A factor cannot be below 0, so its interval ends there.
         let spread = i.relative(isolated.value).hypot(l.relative(loaded.value)).min(1.0);
         Interval { low: value * (1.0 - spread), high: value * (1.0 + spread) }
     });

@@ -37,6 +37,7 @@ pub fn named(job: &JobRecord) -> Vec<Merit> {
     let mut all = Vec::new();
     for (name, value) in &job.results {
         let (unit, better) = match name {
+            // Rates end in `_s` too, so they are asked for first.
             n if n.ends_with("_per_s") => ("/s", Direction::HigherIsBetter),
             n if n.ends_with("_s") => ("s", Direction::LowerIsBetter),
             _ => continue,

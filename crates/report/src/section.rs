@@ -87,6 +87,7 @@ const COLUMNS: usize = 10;
 fn thin(grid: &Grid) -> Grid {
     let keep = |n: usize, most: usize| {
         let stride = n.div_ceil(most).max(1);
+        // The last stays whatever the stride, so both ends of a sweep can be read.
         (0..n).filter(|i| i % stride == 0 || *i + 1 == n).collect::<Vec<usize>>()
     };
     let rows = keep(grid.rows.len(), ROWS);

@@ -52,6 +52,7 @@ impl Table {
 pub fn digits(x: f64) -> String {
     match x.abs() {
         _ if !x.is_finite() => "-".into(),
+        // Limits lie half a last digit below the power: 99.96 is 100, not 100.0.
         a if a >= 99.95 => format!("{x:.0}"),
         a if a >= 9.995 => format!("{x:.1}"),
         a if a >= 0.0995 => format!("{x:.2}"),

@@ -112,6 +112,7 @@ fn measured(phase: &PhaseRecord) -> Option<&JobRecord> {
 /// Tests that ran alone, each with the phases in which it ran under load.
 fn canaries(record: &RunRecord) -> Vec<Canary<'_>> {
     let mut all: Vec<Canary<'_>> = Vec::new();
+    // Two passes, so that a loaded phase may stand before the one in which its test ran alone.
     for phase in &record.phases {
         if let (About::Alone { test }, Some(isolated)) = (&phase.about, measured(phase)) {
             all.push(Canary { name: test, isolated, loaded: None, congestors: Vec::new(), by: Vec::new() });
@@ -127,6 +128,7 @@ fn canaries(record: &RunRecord) -> Vec<Canary<'_>> {
                 canary.congestors = phase.jobs.iter().filter(|j| j.role == Role::Background).collect();
             }
             Load::Only(congestor) => canary.by.push((congestor, job)),
+            // Candidates are tries of a search, not the load of the run; of several phases under all load the first counts.
             Load::All | Load::Candidate(_) => {}
         }
     }
@@ -141,6 +143,7 @@ impl<'a> View<'a> {
 
     /// What the run means.
     pub fn outcome(&self) -> RunResult {
+        // Asked first: a run that saw wrong data failed, even if it also stopped early.
         if self.record.has_wrong_data() {
             return RunResult::Fail;
         }
@@ -252,6 +255,7 @@ impl View<'_> {
 
     /// The jobs' own notes; what many say is said once.
     fn notes(&self) -> Vec<String> {
+        // A list and not a map: notes keep the order in which the phases made them.
         let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
         for phase in &self.record.phases {
             for note in phase.jobs.iter().flat_map(|j| &j.notes) {
@@ -285,6 +289,7 @@ impl View<'_> {
         let given = self.record.plan.ejection;
         let ejection = given.unwrap_or(incast.bytes as f64 / incast.elapsed_s);
         let seconds = f64::from(nodes - 1) * slots * size / ejection;
+        // An incast that moved nothing, or ran for no time, has no rate to drain at.
         (ejection.is_finite() && ejection > 0.0).then_some(Drain { seconds, ejection, given: given.is_some() })
     }
 

@@ -49,8 +49,10 @@ impl Call {
             } else if word == "--" {
                 continue;
             } else if let Some(option) = word.strip_prefix('-').filter(|o| !o.is_empty()) {
+                // Also after the host: rsh takes its options there.
                 skip_option(option, &mut rest)?;
             } else if call.host.is_empty() {
+                // A user name is dropped: every user is root on a node.
                 call.host = word.rsplit_once('@').map_or(word.as_str(), |(_, host)| host).into();
             } else {
                 call.command = std::iter::once(word).chain(rest).cloned().collect();
@@ -86,6 +88,7 @@ fn skip_option<'a>(option: &str, rest: &mut impl Iterator<Item = &'a String>) ->
     let mut letters = option.chars();
     while let Some(letter) = letters.next() {
         if WITH_VALUE.contains(letter) {
+            // The value is the rest of the word (`-lroot`) or, without a rest, the next word.
             return match letters.as_str().is_empty() && rest.next().is_none() {
                 true => Err(Error::Agent(format!("option -{letter} has no value"))),
                 false => Ok(()),

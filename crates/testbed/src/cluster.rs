@@ -15,10 +15,12 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 /// Longest name of a testbed; it becomes part of names of namespaces and files.
+// Chosen. Interface names, which the kernel limits to 15 bytes, do not contain it.
 const NAME_MAX: usize = 24;
 /// More namespaces than this on one machine measure nothing but its scheduler.
 const NODES_MAX: usize = 1024;
 /// `tc` takes rates in bit/s; below this a single full-size packet takes longer than most timeouts.
+// At this rate a packet of 1500 bytes takes 1.5 s.
 const RATE_MIN: u64 = 1_000;
 
 /// Who makes the namespaces.
@@ -84,6 +86,7 @@ impl Spec {
         if !(taper.is_finite() && taper > 0.0) {
             return Err(Error::Spec(format!("taper {taper} is not a positive number; 2 means two to one")));
         }
+        // What the nodes of a full leaf can offer together; a last leaf with fewer nodes gets the same uplink.
         self.uplink_rate = Some((rate as f64 * per_leaf as f64 / taper).round() as u64);
         Ok(())
     }
@@ -103,6 +106,7 @@ impl Spec {
                 return wrong(format!("{what} {} B/s is too low; the least is {RATE_MIN} B/s", rate.unwrap_or(0)));
             }
         }
+        // One leaf has no spine above it, so the rate would be ignored in silence.
         if self.uplink_rate.is_some() && self.leaves() < 2 {
             return wrong(format!(
                 "an uplink rate needs at least two leaves; {} nodes with {} per leaf make one",
@@ -123,6 +127,7 @@ impl Spec {
     }
 
     fn per_leaf(&self) -> usize {
+        // The fields are public, so this meets descriptions that were never checked: the clamp keeps divisions by it defined.
         self.nodes_per_leaf.unwrap_or(self.nodes).clamp(1, self.nodes.max(1))
     }
 
@@ -188,6 +193,7 @@ impl Default for Subnet {
 impl Subnet {
     /// The address of node `i` (1 based).
     pub fn host(&self, i: usize) -> Ipv4Addr {
+        // Cannot overflow in a checked description: the nodes fit the subnet, and the base has no bits behind the prefix.
         Ipv4Addr::from(u32::from(self.base) + i as u32)
     }
     /// The length of the prefix.
@@ -207,6 +213,7 @@ impl FromStr for Subnet {
         let (base, bits) = text.split_once('/').ok_or_else(|| wrong("has no prefix length"))?;
         let base: Ipv4Addr = base.parse().map_err(|_| wrong("is no IPv4 network"))?;
         let bits: u8 = bits.parse().map_err(|_| wrong("has no prefix length"))?;
+        // A /31 has no address left for a node beside network and broadcast; no private range is wider than 10/8.
         if !(8..=30).contains(&bits) {
             return Err(wrong("must have a prefix length of 8 to 30"));
         }

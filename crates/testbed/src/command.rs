@@ -66,6 +66,7 @@ pub(crate) fn command(argv: &[String]) -> Command {
 /// `PATH` with the directories where Debian keeps `ip` and `tc`, which ordinary users do not have in theirs.
 pub(crate) fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    // At the end, so that what the user has in front still comes first.
     path.push(":/usr/sbin:/sbin");
     path
 }

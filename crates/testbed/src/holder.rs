@@ -65,6 +65,7 @@ pub(crate) fn start(state: &mut State) -> Result<(), Error> {
         .map_err(failed)?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).map_err(failed)?;
+    // Where user namespaces are forbidden `unshare` ends here, and its error stream says why.
     if line != "ready\n" {
         let mut said = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut said).map_err(failed)?;
@@ -77,6 +78,7 @@ pub(crate) fn start(state: &mut State) -> Result<(), Error> {
         return Err(Error::Io { what: format!("reading /proc/{pid}"), source: std::io::ErrorKind::NotFound.into() });
     };
     state.holder = Some(Holder { pid, start, boot: process::boot(), user_ns });
+    // Recorded before it is told to stay: a holder that nobody knows of ends by itself.
     state.save()?;
     child.stdin.take().expect("piped").write_all(b"go\n").map_err(failed)
 }

@@ -87,6 +87,7 @@ impl Launcher {
 
     fn recognise(path: PathBuf, answer: &str) -> Result<Launcher, Error> {
         let first = answer.lines().next().unwrap_or("").trim();
+        // 4.1.4 calls itself OpenRTE, 5.0.11 Open MPI.
         if let Some((_, version)) = first.split_once("(Open MPI) ").or_else(|| first.split_once("(OpenRTE) ")) {
             let major: u32 = version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
             let family = if major >= 5 { Family::OpenMpi5 } else { Family::OpenMpi4 };
@@ -158,6 +159,7 @@ impl Launcher {
                 argv.extend(words(&["-f", &hostfile, "-n", &ranks]));
             }
         }
+        // Hydra hands the whole environment on by itself, Open MPI only what it is told to.
         if !matches!(self.family, Family::Hydra(_)) {
             argv.extend(job.env.iter().flat_map(|(name, _)| words(&["-x", name])));
         }
@@ -184,6 +186,7 @@ fn netmod(answer: &str) -> Netmod {
         &rest[..end]
     });
     match device {
+        // A build with both (`ch4:ucx,ofi`) can be told to use libfabric, so that is looked for first.
         Some(device) if device.contains("ofi") => Netmod::Ofi,
         Some(device) if device.contains("ucx") => Netmod::Ucx,
         _ => Netmod::Unknown,

@@ -133,12 +133,14 @@ fn build_here(machine: &mut System, state: &mut State) -> Result<(), Error> {
     fs::write(&hosts, state.spec.hosts()).map_err(Error::io("writing", &hosts))?;
     if state.mode == Mode::User {
         holder::start(state)?;
+        // `unshare --net=FILE` mounts the namespace on a file that must be there already.
         let places = (1..=state.spec.nodes).map(|i| state.spec.node_name(i)).chain([FABRIC.into()]);
         for file in places.map(|place| state.netns(&place)) {
             let dir = file.parent().expect("a namespace's file is in a directory");
             fs::create_dir_all(dir).and_then(|()| fs::write(&file, "")).map_err(Error::io("making", &file))?;
         }
     }
+    // Tried on the loopback of a namespace that ends with the command, so nothing is left of it.
     let netem = words(&["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]);
     state.netem = machine.run(&state.in_holder(netem)).is_ok();
     if state.spec.delay_us.is_some() && !state.netem {
@@ -154,6 +156,7 @@ fn build_here(machine: &mut System, state: &mut State) -> Result<(), Error> {
 fn build(machine: &mut dyn CommandRunner, state: &mut State, ipv6: bool) -> Result<(), Error> {
     for step in plan::steps(state, ipv6) {
         if let Some(place) = &step.makes {
+            // Only names in the machine-wide list can be somebody else's; without root the files are our own.
             if state.mode == Mode::Root && machine.exists(&state.netns(place)) {
                 let what = state.netns_name(place);
                 return Err(Error::Foreign { remedy: format!("ip netns del {what}"), what });
@@ -171,7 +174,9 @@ fn build(machine: &mut dyn CommandRunner, state: &mut State, ipv6: bool) -> Resu
 fn remove(machine: &mut dyn CommandRunner, state: &mut State) -> Result<(usize, usize), Error> {
     state.phase = Phase::Removing;
     state.save()?;
+    // A namespace without a name lives on while a process is in it, so the processes go first.
     let processes = machine.end_processes(state);
+    // Without root they all end with the holder below; root deletes them one by one and counts.
     let mut namespaces = state.made.len();
     let mut first = Ok(());
     if state.mode == Mode::Root {

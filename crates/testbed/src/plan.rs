@@ -32,6 +32,7 @@ pub(crate) struct Step {
 pub(crate) fn steps(state: &State, ipv6: bool) -> Vec<Step> {
     let spec = &state.spec;
     let mut plan = Plan { state, ipv6, steps: Vec::new() };
+    // The links are made from inside of the fabric, so it comes first.
     plan.make(FABRIC);
     for leaf in 1..=spec.leaves() {
         plan.bridge(&format!("leaf{leaf}"));
@@ -99,6 +100,7 @@ impl Plan<'_> {
         let (name, leaf) = (spec.node_name(node), format!("leaf{}", spec.leaf_of(node)));
         let address = format!("{}/{}", spec.subnet.host(node), spec.subnet.bits());
         let netns = self.state.netns(&name).display().to_string();
+        // Before the link, whose far end is made in it.
         self.make(&name);
         self.call(
             FABRIC,
@@ -108,6 +110,7 @@ impl Plan<'_> {
         self.quiet(&name, NODE_INTERFACE);
         self.call(&name, &["ip", "address", "add", &address, "dev", NODE_INTERFACE]);
         self.call(&name, &["ip", "link", "set", "dev", NODE_INTERFACE, "up"]);
+        // A queueing discipline limits only what leaves by its interface, so each direction has one at its sender.
         self.shape(FABRIC, &name, spec.rate, spec.delay_us);
         self.shape(&name, NODE_INTERFACE, spec.rate, spec.delay_us);
     }
@@ -121,6 +124,7 @@ impl Plan<'_> {
         }
         if let Some(delay) = delay_us {
             let delay = format!("{delay}us");
+            // The limit of the rate has one class, 1:1, and the delay takes the place of its inner queue.
             let parent: &[&str] = if rate.is_some() { &["parent", "1:1"] } else { &["root"] };
             let netem = ["netem", "delay", &delay, "limit", NETEM_LIMIT];
             self.call(place, &[&["tc", "qdisc", "add", "dev", dev], parent, &netem[..]].concat());

@@ -20,6 +20,7 @@ pub(crate) fn namespace(pid: &str, kind: &str) -> Option<String> {
 /// When a process started, in ticks since boot: field 22 of its stat line, counted after the name, which may hold anything.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The first field after the name is number 3, so number 22 has index 19.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn marked(mark: &str) -> Vec<u32> {
 pub(crate) fn inside(state: &State) -> Vec<u32> {
     if let Some(holder) = &state.holder {
         let user = |pid: &u32| namespace(&pid.to_string(), "user").as_ref() == Some(&holder.user_ns);
+        // The holder is left out: it keeps the namespaces and is ended last, by `holder::stop`.
         return all().filter(|&pid| pid != holder.pid).filter(user).collect();
     }
     // The file of a namespace and the link in /proc have the same inode; a file without a namespace has one of /run.
@@ -91,6 +93,7 @@ pub(crate) fn end(find: impl Fn() -> Vec<u32>) -> usize {
     let mut seen: BTreeSet<u32> = BTreeSet::new();
     for signal in [Signal::TERM, Signal::KILL] {
         let deadline = crate::clock::now() + GRACE;
+        // Anew for each signal: who ignored the first gets the second.
         let mut asked = BTreeSet::new();
         loop {
             let found = find();

@@ -109,6 +109,7 @@ impl Store {
             Launch::Mpi(path) => Some(Launcher::detect(path)?),
             Launch::Plain => None,
         };
+        // Before the first process is started: a signal in between would leave it behind.
         let signals = Signals::catch()?;
         let before = Traffic::read(&state)?;
         let tasks = match &launcher {
@@ -140,6 +141,7 @@ impl RunPlace {
             let reason = "the program that acts as the launch agent is not there (was it rebuilt?); start again".into();
             return Err(Error::State { path: agent.into(), reason });
         }
+        // Relaxed: only that numbers differ matters, nothing else is ordered by them.
         let id = format!("run-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
         let dir = state.dir().join(&id);
         if dir.display().to_string().contains(|c: char| c.is_whitespace() || ":,;'\"".contains(c)) {
@@ -234,6 +236,7 @@ impl Crew {
             .args(&argv[1..])
             .env("PATH", search_path())
             .envs(task.env)
+            // After the task's own variables, which must not hide by what its processes are found.
             .env(MARK, &self.mark)
             .env(DIR_VARIABLE, state.dir())
             .process_group(0)
@@ -280,6 +283,7 @@ impl Crew {
             _ => Signal::TERM,
         };
         for member in self.members.iter().filter(|m| m.status.is_none()) {
+            // Each child leads a group of its own, so its id is the group's.
             if let Some(group) = i32::try_from(member.child.id()).ok().and_then(Pid::from_raw) {
                 // Gone in this moment is as good as told.
                 let _ = kill_process_group(group, signal);
@@ -322,6 +326,7 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        // `finish` takes the members; here are some only if a later start failed or something panicked.
         if !self.members.is_empty() {
             self.end_all();
         }

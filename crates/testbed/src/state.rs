@@ -85,6 +85,7 @@ impl State {
         let wrong = |reason: String| Error::State { path: path.clone(), reason };
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|e| wrong(format!("this is no state file of a testbed ({e})")))?;
+        // The number is looked at before the rest, so that a file of another version is not called damaged.
         match value.get("format").and_then(|f| f.as_u64()) {
             Some(format) if format == u64::from(FORMAT) => {}
             Some(format) => {
@@ -129,6 +130,7 @@ impl State {
     pub(crate) fn make_netns(&self, place: &str) -> Vec<String> {
         match self.mode {
             Mode::Root => words(&["ip", "netns", "add", &self.netns_name(place)]),
+            // `unshare` mounts the namespace on the file, which keeps it after `true` has ended.
             Mode::User => words(&["unshare", &format!("--net={}", self.netns(place).display()), "true"]),
         }
     }
@@ -156,6 +158,7 @@ impl State {
     pub fn enter(&self, host: &str) -> Result<Vec<String>, Error> {
         let node = self.spec.node_name(self.spec.node_of(host)?);
         let hosts = self.hosts_file().display().to_string();
+        // A working directory that was removed meanwhile must not keep the command from running.
         let here = std::env::current_dir().map_or_else(|_| "/".into(), |dir| dir.display().to_string());
         let arrive = ["unshare", "--uts", "--mount", "--propagation", "private", "--"];
         let arrive = [words(&arrive), words(&["sh", "-c", ARRIVE, &node, &hosts, &here])].concat();
@@ -168,6 +171,7 @@ impl State {
         if self.phase != Phase::Up {
             return broken("it was never completed, or is being taken down".into());
         }
+        // Its namespaces are mounted where only the holder sees them, and they live exactly as long as it does.
         if let Some(holder) = &self.holder {
             return match crate::process::is_alive(holder) {
                 true => Ok(()),
@@ -228,6 +232,7 @@ impl Store {
     /// The state of a testbed.
     pub fn load(&self, name: &str) -> Result<State, Error> {
         check_name(name)?;
+        // The name is part of a path, so it is checked first: one with a slash could leave the store.
         match self.path(name).join(STATE_FILE).exists() {
             true => State::load(&self.path(name)),
             false => Err(Error::NotFound { name: name.into(), known: self.names() }),
@@ -252,6 +257,7 @@ impl Store {
     /// The store must be ours: in a directory that all can write, somebody else could have put it there.
     fn own_directory(&self) -> Result<(), Error> {
         DirBuilder::new().recursive(true).mode(0o755).create(&self.dir).map_err(Error::io("making", &self.dir))?;
+        // A link is not followed: somebody else could have put one there that points to a directory of ours.
         let meta = fs::symlink_metadata(&self.dir).map_err(Error::io("reading", &self.dir))?;
         match meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0 {
             true => Ok(()),
@@ -270,6 +276,7 @@ impl Store {
         loop {
             let lock = match File::options().create(true).append(true).open(&path) {
                 Ok(lock) => lock,
+                // The file is created where it is missing, so what is not found is the directory: the testbed is gone.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                 Err(e) => return Err(Error::io("opening", &path)(e)),
             };

@@ -44,6 +44,7 @@ impl Traffic {
 
     /// The counters now.
     pub(crate) fn read(state: &State) -> Result<Traffic, Error> {
+        // Read by a process inside: `/proc/net` shows the network namespace of its reader.
         let argv = state.in_holder(state.in_netns(FABRIC, words(&["cat", "/proc/net/dev"])));
         Traffic::of(state, &parse(&System { lock: None }.run(&argv)?))
     }

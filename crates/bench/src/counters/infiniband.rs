@@ -41,6 +41,7 @@ fn read(root: &Path) -> Vec<Reading> {
                     let Some(value) = number(&folder.join(counter)) else { continue };
                     let (suffix, scale) = if WORDS.contains(&counter.as_str()) { ("_bytes", 4) } else { ("", 1) };
                     let name = format!("ib.{device}.{port}.{counter}{suffix}");
+                    // 64 bits whatever their width: port counters do not wrap, so a smaller value must be taken for a reset.
                     all.push(Reading { name, value: value.saturating_mul(scale), bits: u64::BITS });
                 }
             }

@@ -91,6 +91,7 @@ pub fn growth(before: &[Reading], after: &[Reading]) -> Vec<(String, u64)> {
 
 /// A counter that is smaller than before has wrapped if it was in the upper half of its range, and was set to 0 if not.
 fn grew(before: u64, now: &Reading) -> u64 {
+    // In 128 bits, because the range of a counter of 64 bits does not fit into 64.
     let range = 1u128 << now.bits;
     match now.value.checked_sub(before) {
         Some(growth) => growth,

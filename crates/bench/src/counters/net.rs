@@ -45,6 +45,7 @@ fn reading(interface: &str, counter: &str, value: u64) -> Reading {
 fn from_table(text: &str) -> Vec<Reading> {
     let mut interfaces: Vec<(&str, Vec<u64>)> = Vec::new();
     for line in text.lines() {
+        // The lines of headings have no colon.
         let Some((name, numbers)) = line.split_once(':') else { continue };
         let numbers = numbers.split_whitespace().filter_map(|n| n.parse().ok()).collect();
         interfaces.push((name.trim(), numbers));

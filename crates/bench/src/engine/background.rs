@@ -18,6 +18,7 @@ use spec::Time;
 /// What the leader adds to the sum: one of these, and the steps of the next batch times [`STEP`].
 const STOP: u64 = 1;
 const REST: u64 = 2;
+// With 32 bits of steps the sum stays far below 2^53, so it is exact as the floating-point number that travels.
 const STEP: u64 = 4;
 /// A batch should not last longer than this many seconds, nor than this share of what is measured meanwhile.
 const LONGEST_BATCH: f64 = 0.1;
@@ -52,9 +53,11 @@ pub(super) fn load(
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
     let mut room = Vec::new();
+    // Listens before it says that it is warm: a measured job without work sends its stop right after that.
     let told = groups.listen(world, part, &mut room);
     if let Some(pattern) = pattern.as_deref_mut() {
         pattern.arrange(0);
+        // At least one: "warm" means that a step went through the network.
         for _ in 0..stop.warmup.max(1) {
             let _ = pattern.step();
         }
@@ -132,6 +135,7 @@ impl Leader<'_> {
 
     /// Steps of the batch after the one that starts now.
     fn steps(&self) -> u32 {
+        // A step that took no time must not divide by 0; the cast below saturates.
         let fit = self.step_s.map_or(1.0, |step| self.orders.longest / step.max(f64::MIN_POSITIVE));
         (fit as u32).clamp(1, self.orders.stop.steps.max(1))
     }

@@ -66,6 +66,7 @@ impl<'w> Counting<'w> {
         if let Some(part) = &groups.mine {
             mine[part.job] = 1.0;
         }
+        // Before the barrier, so that this traffic is over when the counters are read.
         self.here.allreduce(Vector::Values(&mut mine), Reduce::Max);
         let jobs = (0..).zip(mine).filter(|(_, there)| *there > 0.0).map(|(job, _)| job).collect();
         self.world.barrier();
@@ -77,10 +78,12 @@ impl<'w> Counting<'w> {
 
     /// Reads after a phase; all nodes' growth on world rank 0. Collective.
     pub fn end(&self, phase: &Phase, start: Start) -> Vec<CounterRecord> {
+        // The barrier before this reading is the one that ends the phase.
         self.mark(None);
         let readings = self.read();
         self.world.barrier();
         let mut growth = growth(&start.readings, &readings);
+        // What did not move here does not travel; `row` fills it in as 0.
         growth.retain(|(_, grown)| *grown > 0);
         let counted = (self.here.rank() == 0).then_some(NodeGrowth { jobs: start.jobs, growth });
         gather(self.world, phase, counted.as_ref())
@@ -92,6 +95,7 @@ type Row = (Vec<u32>, Vec<u64>);
 
 fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Vec<CounterRecord> {
     let names = choose(world, counted);
+    // Every rank has been told the same names, so all of them leave here or none.
     if names.is_empty() {
         return Vec::new();
     }
@@ -103,6 +107,7 @@ fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Vec<
 fn choose(world: &dyn Comm, counted: Option<&NodeGrowth>) -> Vec<String> {
     let mine: Vec<(&str, u64)> =
         counted.iter().flat_map(|c| &c.growth).map(|(name, _)| (name.as_str(), 1)).take(NAMES).collect();
+    // Cut at every merge: messages near the root of the tree are bounded, too.
     let all = wire::fold(world, &mine, |all, more| most(add(all, more), NAMES));
     let chosen = all.map(|all| most(all, KEPT).into_iter().map(|(name, _)| name).collect());
     wire::tell(world, chosen.as_ref())
@@ -126,6 +131,7 @@ fn add(mut all: Vec<(String, u64)>, more: Vec<(String, u64)>) -> Vec<(String, u6
 /// The `keep` entries with the largest numbers, in the order they had.
 fn most(mut names: Vec<(String, u64)>, keep: usize) -> Vec<(String, u64)> {
     let mut order: Vec<usize> = (0..names.len()).collect();
+    // The position breaks ties, so the earlier source wins.
     order.sort_by_key(|i| (std::cmp::Reverse(names[*i].1), *i));
     order.truncate(keep);
     order.sort_unstable();
@@ -152,6 +158,7 @@ fn records(rows: Vec<Row>, names: &[String], phase: &Phase) -> Vec<CounterRecord
     for (i, name) in names.iter().enumerate() {
         for (jobs, columns) in &mut nodes {
             let mut per_node = std::mem::take(&mut columns[i]);
+            // A record holds the distribution over nodes, not which node had which value.
             per_node.sort_unstable();
             records.push(CounterRecord { name: name.clone(), job: label(jobs), per_node });
         }

@@ -53,6 +53,7 @@ impl<'w> Groups<'w> {
     pub fn divide(run: &Run<'w>, phase: &Phase) -> Groups<'w> {
         let slots = run.seat.layout.max_ranks_per_node;
         let place = run.seat.place(run.node_order, run.seed);
+        // The first is the only one: a plan with a rank in two jobs is refused.
         let found =
             phase.jobs.iter().enumerate().find_map(|(i, job)| job.members.position(place, slots).map(|p| (i, p)));
         let position = found.map_or(0, |(_, p)| p);
@@ -66,6 +67,7 @@ impl<'w> Groups<'w> {
         let color = found.zip(number).map(|((job, _), number)| number * phase.jobs.len() as u32 + job as u32);
         let instance = run.world.split(color, position);
         let leads = group.as_ref().is_some_and(|g| leads(&**g));
+        // Every rank is larger than -1, so the largest is the leader, or nobody where a job has no member.
         let mut leaders = vec![-1.0; phase.jobs.len()];
         if let (Some((job, _)), true) = (found, leads) {
             leaders[job] = run.world.rank() as f64;

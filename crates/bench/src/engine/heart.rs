@@ -22,6 +22,7 @@ impl<'a> Heart<'a> {
         // Background jobs end when all measured ones have.
         let measured = |i: usize| job.role == Role::Measured && i != part.job && phase.jobs[i].role == Role::Measured;
         let mut limits = (0..phase.jobs.len()).filter(|i| measured(*i)).map(|i| phase.jobs[i].stop.time_s);
+        // One job without a limit makes the wait unbounded.
         let others = limits.try_fold(0.0, |most: f64, limit| Some(most.max(limit?)));
         Heart { observer: (limited && part.group.rank() < WATCHED).then_some(observer), others }
     }

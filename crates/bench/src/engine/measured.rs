@@ -20,6 +20,7 @@ const LARGEST_SHARE: f64 = 1.0 / 10.0;
 /// The pilot of the tail threshold ends after so many blocks.
 const PILOT: u64 = 4;
 /// The quantile that precision is asked of.
+// The tail of GPCNeT's tables.
 const TAIL: f64 = 0.99;
 
 /// What all ranks know after a block.
@@ -118,6 +119,7 @@ fn block(
     next: Option<u64>,
     start: spec::Time,
 ) -> (Verdict, Agreed) {
+    // A rank whose communicator is too small sits out, but the agreement is collective over the whole job.
     let Some(pattern) = pattern else {
         return (Verdict::Right { checked: 0 }, agree_on(group, None, metric, start));
     };
@@ -125,6 +127,7 @@ fn block(
         let _ = pattern.step();
     }
     let value = recorder.and_then(|recorder| recorder.block(group, pattern, steps));
+    // Checked and prepared before the agreement, so that this time counts towards the limit.
     let verdict = pattern.verify();
     next.into_iter().for_each(|next| pattern.arrange(next));
     (verdict, agree_on(group, value, metric, start))
@@ -143,6 +146,7 @@ fn agree_on(group: &dyn Comm, value: Option<f64>, metric: Metric, start: spec::T
 
 /// The mean over ranks of each rank's own tail quantile: near enough to the common one to count what lies beyond it.
 fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
+    // Ranks without samples, as the root of an incast, do not count in the mean.
     let mine = if samples.is_empty() { [0.0, 0.0] } else { [samples.quantile(metric, metric.tail(TAIL)), 1.0] };
     let mut sums = mine;
     group.settle(&mut sums, Reduce::Sum);
@@ -157,6 +161,7 @@ fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
         all.merge(&more);
         all
     });
+    // Rank 0 alone holds the merged histogram, so it answers for all; the same bits lead to the same decision everywhere.
     let mut answer = f64::INFINITY.to_le_bytes();
     if let Some(all) = merged {
         let tail = metric.tail(TAIL);
@@ -192,6 +197,7 @@ impl Pace<'_> {
             Some(limit) if whole > limit * LARGEST_SHARE => limit * LARGEST_SHARE / whole,
             _ => return (warmup, steps),
         };
+        // What was planned as 0, a warm-up for instance, stays 0.
         let cut = |n: u32, least: u32| ((f64::from(n) * share) as u32).clamp(least.min(n), n);
         let next = (cut(warmup, 1), cut(steps, 1));
         self.shortest = self.shortest.min(next.1);

@@ -117,6 +117,7 @@ pub fn drive(
     plan: Plan,
 ) -> Result<Option<RunRecord>, String> {
     let mut next = |record: Option<&mut RunRecord>| {
+        // The same on every rank, so either all of them or none go on to the broadcast below.
         if !experiment.decides() {
             return Ok(Vec::new());
         }
@@ -155,6 +156,7 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
             }
             // Dividing the ranks is the costly part of a phase's start, so phases with the same division share it.
             if groups.as_ref().is_none_or(|g| !g.fit(phase)) {
+                // First the old division, then the new one: two at a time would hold twice the communicators.
                 drop(groups.take());
                 groups = Some(Groups::divide(&run, phase));
             }
@@ -163,6 +165,7 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
             done += 1;
             if let (Some(record), Some(measured)) = (&mut record, measured) {
                 record.phases.push(measured);
+                // After the last planned phase it is saved below, once it is known whether more follow.
                 if done < plan.phases.len() {
                     observer.save(record);
                 }
@@ -177,6 +180,7 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
             }
             observer.save(record);
         }
+        // An error leaves only now, when the record of what was done before it is saved.
         match more? {
             phases if phases.is_empty() => return Ok(record),
             phases => plan.phases.extend(phases),
@@ -215,6 +219,7 @@ fn names(plan: &Plan, facts: &Facts) -> Vec<String> {
 }
 
 fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseRecord> {
+    // Counters are read before the clock starts and after it has stopped: reading takes time of its own.
     let counting = run.counting.as_ref().map(|c| (c, c.start(phase, groups)));
     run.world.barrier();
     let begin = run.world.now();
@@ -248,6 +253,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let job = &phase.jobs[part.job];
     let (kernel, params) = resolve(&job.kernel, &job.params);
     let enough = part.instance.size() >= kernel.min_ranks;
+    // Instances of a job draw different rings; all ranks of an instance have the same number.
     let seed = run.seed ^ (u64::from(part.number) << 32);
     let first = run.world.rank() == 0;
     let progress = |done: Progress| {
@@ -275,6 +281,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let heart = Heart::new(run.observer, part, phase);
     let mut partial = match job.role {
         Role::Measured => {
+            // A job that is skipped does this, too: background jobs send it their word and wait for its own.
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
                 Some(_) => Partial::skipped(),

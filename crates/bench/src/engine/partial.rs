@@ -62,6 +62,7 @@ impl Partial {
     }
 
     fn merge(&mut self, other: Partial) {
+        // `ended` and `extremes` are left as they are: they come from what was agreed, so every rank has the same.
         self.ranks += other.ranks;
         self.bytes += other.bytes;
         self.elapsed = self.elapsed.max(other.elapsed);
@@ -70,6 +71,7 @@ impl Partial {
             (Some(a), Some(b)) => Some(a.and(b)),
             (a, b) => a.or(b),
         };
+        // Ranks say the same in the same words; the record says it once.
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

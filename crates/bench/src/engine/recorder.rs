@@ -43,12 +43,15 @@ impl Recorder {
                 self.stamps.push((comm.now(), done));
             }
             time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(start));
+            // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.
             beyond += self.empty_stamps(start, &mut work);
         }
+        // A rank that only takes part, as the root of an incast, has no value to add.
         let work: Work = work?;
         // The bulk value: all work over all time; a duration has no work to divide by, so it is of the average step.
         let value =
             self.metric.value(work, time) * if self.metric == Metric::Duration { 1.0 / f64::from(steps) } else { 1.0 };
+        // Before the pilot has set a threshold nothing can be beyond it, so those samples do not count.
         let counted = if self.batches.threshold.is_some() { self.samples.len() - before } else { 0 };
         self.batches.add(value, beyond, counted);
         Some(value)

@@ -30,6 +30,7 @@ pub(super) fn gather<T: Serialize + DeserializeOwned>(comm: &dyn Comm, mine: Opt
     };
     let all = collectives::fold(comm, mine.map(encode).unwrap_or_default(), &mut both)?;
     let (mut values, mut rest) = (Vec::new(), &all[..]);
+    // Values tell where they end, so they can be put one behind the other without their lengths.
     while !rest.is_empty() {
         let (value, tail) = postcard::take_from_bytes(rest).expect("written by this program");
         values.push(value);

@@ -31,6 +31,7 @@ pub struct NamedGraph {
 
 /// Nodes and ranks per node that graphs need: a rank serves one end of one flow.
 pub fn needs<'a>(graphs: impl Iterator<Item = &'a Graph>) -> (u32, u32) {
+    // The least that a flow alone takes.
     let (mut nodes, mut slots) = (2, 1);
     for graph in graphs {
         let mut degree = vec![0u32; graph.nodes.len()];
@@ -227,6 +228,7 @@ impl Derive {
             let derived = derive::from_rates(alone, &found.rates).map_err(|e| e.to_string())?;
             return Ok(Progress::Done(derived, vec![name.clone()]));
         }
+        // Seconds per byte of a flow without rivals: the unit of all penalties.
         let settings = DeriveSettings { tie: self.tie, ..DeriveSettings::new(middle(alone) / graph.flows[0].bytes) };
         let mut store = Store::default();
         let mut measured = Vec::new();
@@ -265,6 +267,7 @@ impl Experiment for Derive {
         let mut all = Vec::new();
         for (index, named) in self.graphs.iter().enumerate() {
             all.extend(alone(self.alone_name(index), &named.graph, self.mode)?);
+            // With completion times the graph itself is the first that the derivation lacks, so `next` asks for it.
             if self.mode.steady() {
                 all.extend(phases(named, Purpose::Score, self.mode)?);
             }
@@ -280,6 +283,7 @@ impl Experiment for Derive {
         let recorded = Recorded::read(record)?;
         for index in 0..self.graphs.len() {
             if let Progress::Lacks(sub) = self.progress(&recorded, index)? {
+                // One at a time: which flows are left together next depends on how this one ends.
                 return phases(&sub, Purpose::Score, self.mode);
             }
         }
@@ -323,6 +327,7 @@ impl Validate {
 
     /// A flow alone between neighbours on a ring of all nodes that the graphs use.
     fn ring(&self, site: &Site) -> Result<Vec<Phase>, String> {
+        // At least two, or the ring would be a flow from a node to itself.
         let nodes = (site.layout.nodes as usize).min(self.graphs[0].graph.nodes.len().max(2));
         let mut all = Vec::new();
         for i in 0..nodes {
@@ -344,10 +349,12 @@ impl Experiment for Validate {
             all.extend(self.capacities(site, seed, payload)?);
         }
         all.extend(self.ring(site)?);
+        // Ring, calibration and learning graphs have the size of the first flow, so one flow alone is the reference of all.
         let (nodes, bytes) = (site.layout.nodes as usize, self.bytes());
         let own = campaign::calibration_graphs(nodes, bytes).into_iter().map(|g| (g, Purpose::Calibrate));
         let own =
             own.chain(campaign::learning_graphs(self.learn, nodes, bytes).into_iter().map(|g| (g, Purpose::Learn)));
+        // Of these nobody asked for a particular one, so those that do not fit are left out without a note.
         for ((name, graph), purpose) in own.filter(|((_, graph), _)| seats(site, graph)) {
             all.extend(phases(&NamedGraph { name, graph }, purpose, self.mode)?);
         }

@@ -53,10 +53,12 @@ pub struct Search {
 impl Search {
     /// Over so many kinds of congestors on nodes with so many ranks.
     pub fn new(kinds: usize, slots: u32) -> Search {
+        // On nodes of one or two ranks these coincide, and then equal ones are neighbours.
         let mut some = vec![slots, 1, slots.div_ceil(2)];
         some.dedup();
         let grid = some.iter().flat_map(|slots| SHARES.map(|share| (share, *slots)));
         let queue = grid.map(|(share, slots)| Candidate { share, slots, weights: vec![1; kinds] }).collect();
+        // Twice, because the first look around the best of the grid halves it.
         Search { slots, tried: Vec::new(), queue, centre: None, step: STEP * 2 }
     }
 
@@ -64,11 +66,13 @@ impl Search {
     pub fn next(&mut self) -> Option<Candidate> {
         loop {
             while let Some(candidate) = self.queue.pop_front() {
+                // Candidates at the edge of the range are clamped onto others, which need not run twice.
                 if self.tried.iter().all(|(c, _)| *c != candidate) {
                     return Some(candidate);
                 }
             }
             let best = self.best()?.0.clone();
+            // The step shrinks only where the last look around found nothing better.
             if self.centre.as_ref() == Some(&best) || self.centre.is_none() {
                 self.step /= 2;
             }
@@ -96,6 +100,7 @@ impl Search {
         for share in [centre.share.saturating_sub(self.step), centre.share + self.step] {
             near.push(Candidate { share: share.clamp(1, 99), ..centre.clone() });
         }
+        // Slots are at least 1, so this stays at or above 0 before it is clamped.
         for slots in [centre.slots - 1, centre.slots + 1] {
             near.push(Candidate { slots: slots.clamp(1, self.slots), ..centre.clone() });
         }

@@ -74,11 +74,13 @@ impl Tune {
         let mut tried: Vec<Tried> = Vec::new();
         while let Some(candidate) = search.next() {
             let Some(mut phase) = self.phase(&candidate, site, &record.plan)? else {
+                // It can never be the best, and the search goes on to others.
                 search.found(candidate, f64::INFINITY);
                 continue;
             };
             let members: Vec<Members> = phase.jobs.iter().map(|j| j.members.clone()).collect();
             if let Some(same) = tried.iter().find(|t| t.members == members) {
+                // On few nodes shares and weights round to the same load: its distance is known and costs no phase.
                 search.found(candidate, same.distance);
                 continue;
             }
@@ -105,6 +107,7 @@ fn distance(phase: &PhaseRecord) -> Option<f64> {
 /// Names of a phase's counters, each once.
 pub fn counter_names(phase: &PhaseRecord) -> Vec<&str> {
     let mut names: Vec<&str> = phase.counters.iter().map(|c| c.name.as_str()).collect();
+    // A record keeps the sets of jobs of one counter together, so equal names are neighbours.
     names.dedup();
     names
 }

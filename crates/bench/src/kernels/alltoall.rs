@@ -50,6 +50,7 @@ fn congestor(asked: &Asked<'_>) -> Congesting {
     if !in_pairs(asked.params) || asked.nodes <= MANY_NODES || asked.given.contains_key("partners") {
         return usual(asked);
     }
+    // A step has the messages of so many nodes, so there are as many steps as on so many.
     let nodes = FEW_PARTNERS.0;
     Congesting { set: &[("partners", FEW_PARTNERS.1)], ..usual(&Asked { nodes, ..*asked }) }
 }
@@ -98,6 +99,7 @@ impl Pattern for Collective<'_> {
 }
 
 /// Tag of the pairwise exchange.
+// The number is GPCNeT's.
 const TAG: Tag = 987;
 
 /// One message at a time in each direction, so two buffers do for any number of peers.
@@ -128,6 +130,7 @@ impl Pairwise<'_> {
     /// Whom exchange `i` sends to and receives from.
     fn partners(&self, i: usize) -> (usize, usize) {
         let (me, n) = (self.comm.rank(), self.comm.size());
+        // With a power of two both partners of an exchange are one rank, as in the original.
         if n.is_power_of_two() { (me ^ i, me ^ i) } else { ((me + i) % n, (me + n - i) % n) }
     }
 }
@@ -141,12 +144,14 @@ impl Pattern for Pairwise<'_> {
 
     fn step(&mut self) -> Option<Work> {
         for _ in 0..self.each {
+            // From 1 to n - 1: exchange 0, which the original has, would be of a rank with itself.
             self.last = self.last % (self.comm.size() - 1) + 1;
             let (to, from) = self.partners(self.last);
             let into = self.into.buffers().next().expect("one lane");
             let data = self.out.data(0);
             self.comm.exchange(&mut [Op::Recv { from, tag: TAG, into }, Op::Send { to, tag: TAG, data }]);
         }
+        // `sent` takes a number of ranks and leaves one out: the rank itself.
         Some(sent(self.each + 1, self.size))
     }
 

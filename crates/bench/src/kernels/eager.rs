@@ -39,6 +39,7 @@ pub const LIMIT: Kernel = Kernel {
 const WORD: Tag = 31;
 const MESSAGE: Tag = 32;
 /// A control word that ends the search.
+// No word is 0 otherwise: sizes are at least 1.
 const END: u64 = 0;
 
 /// How to search.
@@ -53,6 +54,7 @@ struct SearchPlan {
 
 /// Whether a send of `prompt` seconds that took `late` with its receiver late by `delay` waited for it.
 fn blocks(prompt: f64, late: f64, delay: f64) -> bool {
+    // buflimit's two conditions, the first with half of the delay where it has 1.5 of 2 s.
     late > 0.5 * delay && late > 2.0 * prompt
 }
 
@@ -78,6 +80,7 @@ impl Search {
             first,
             most: settings.most.max(first),
             grain: settings.grain.max(1),
+            // An even number of votes could end in a tie.
             votes: settings.votes.max(1) | 1,
             ..settings
         };
@@ -111,6 +114,7 @@ impl Search {
                 Some(below + (from - below) / 2).filter(|_| from - below > self.settings.grain)
             }
             (Some(bytes), None) => Some(bytes.saturating_mul(2).min(self.settings.most)).filter(|s| *s > bytes),
+            // The first size blocks already: the limit is below what was asked for.
             _ => None,
         };
     }
@@ -168,6 +172,7 @@ impl Limit<'_> {
             stamp.fill(&mut self.bytes[..size as usize]);
         }
         self.tell(peer, size, late);
+        // The partner has read the word, so a prompt one is about to receive when the clock starts.
         self.comm.exchange(&mut [Op::recv(peer, WORD, &mut [0; 8])]);
         let data = if self.carried { Data::Bytes(&self.bytes[..size as usize]) } else { Data::Len(size as usize) };
         let lap = self.stopwatch.start();
@@ -211,6 +216,7 @@ impl Limit<'_> {
                 let stamp = Stamp { sender: peer, round: self.round, lane: 0 };
                 let verdict = stamp.check(&self.bytes[..size]);
                 self.verdict = std::mem::replace(&mut self.verdict, Verdict::Right { checked: 0 }).and(verdict);
+                // Or the next message of this size could be missing and would still look right.
                 self.bytes[..size].fill(0);
             }
             self.comm.exchange(&mut [Op::send(peer, WORD, &[0; 8])]);

@@ -156,12 +156,14 @@ impl Pattern for OneSided<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
         let me = self.comm.rank();
+        // No barrier here: where data is checked, `verify` ends with one after the root has read.
         if self.put {
             self.lane.fill(0, Stamp { sender: me, round, lane: 0 });
             return;
         }
         self.lane.clear();
         if self.payload == Payload::Checked {
+            // Nobody reads the old data any more when the root writes, and nobody reads before it has written.
             self.comm.barrier();
             if me == ROOT {
                 let mut bytes = vec![0; self.size];
@@ -177,6 +179,7 @@ impl Pattern for OneSided<'_> {
             return None;
         }
         let access = if self.put {
+            // A place of its own for every rank, so that each message can be checked.
             Access::Put { to: ROOT, at: self.comm.rank() * self.size, data: self.lane.data(0) }
         } else {
             Access::Get { from: ROOT, at: 0, into: self.lane.buffers().next().expect("one lane") }
@@ -196,6 +199,7 @@ impl Pattern for OneSided<'_> {
                 _ => self.lane.check(0, Stamp { sender: ROOT, round, lane: 0 }),
             };
         }
+        // All puts are complete before the root looks, and nobody puts again before it has looked.
         self.comm.barrier();
         let mut verdict = Verdict::Right { checked: 0 };
         if self.comm.rank() == ROOT {

@@ -94,6 +94,7 @@ struct Pair<'c> {
 fn start(setup: Setup<'_>, way: Way) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
     let window = if way == Way::Pingpong { 1 } else { setup.params.count("window").max(1) as usize };
+    // The sender of a stream receives nothing but an answer, so it needs no lanes.
     let receives = way != Way::Stream || !leads(setup.comm);
     Ok(Box::new(Pair {
         comm: setup.comm,
@@ -151,6 +152,7 @@ impl Pattern for Pair<'_> {
             }
             (Way::Stream, true) => {
                 self.windows(peer, false, true);
+                // A send may end long before its message arrives; only the answer tells that the window is there.
                 self.comm.exchange(&mut [Op::Recv { from: peer, tag: ACK, into: Buffer::Len(1) }]);
             }
             (Way::Stream, false) => {

@@ -117,6 +117,7 @@ impl Pattern for Prtt<'_> {
         if let Some(peer) = partner(self.comm).filter(|_| self.spaced && self.pause.is_none()) {
             self.learn_pause(peer);
         }
+        // Last, because the trips that find the pause have left data of this round in the lane.
         self.into.clear();
     }
 

@@ -29,6 +29,7 @@ pub const QUEUE: Kernel = Kernel {
     start: start_queue,
 };
 
+// MPI guarantees tags up to 32,767, and those from 32,000 on are reserved.
 const MOST: usize = 30_000;
 const FIRST: Tag = 1;
 const GO: Tag = MOST as Tag + FIRST;

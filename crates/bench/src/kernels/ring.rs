@@ -84,6 +84,7 @@ pub const BANDWIDTH_SYNC: Kernel = Kernel {
 const TINY: &[(&str, &str)] = &[("size", "3000"), ("window", "3")];
 
 /// Tags of messages that travel to the left and to the right: in a ring of two both neighbours are one rank.
+// The numbers are GPCNeT's.
 const LEFTWARD: Tag = 82;
 const RIGHTWARD: Tag = 81;
 
@@ -149,7 +150,9 @@ impl Ring<'_> {
     fn exchange_window(&mut self) {
         let (left, right, comm) = (self.left, self.right, self.comm);
         let mut ops = Vec::with_capacity(4 * self.window);
+        // Every receive has a lane of its own; those of one side share a buffer in the original, which MPI does not allow.
         let sides = [(left, RIGHTWARD), (right, LEFTWARD)].into_iter().cycle();
+        // Lanes do not end where data is not carried, so the number of messages ends the loop.
         for ((from, tag), into) in sides.zip(self.into.buffers()).take(2 * self.window) {
             ops.push(Op::Recv { from, tag, into });
         }
@@ -177,6 +180,7 @@ impl Pattern for Ring<'_> {
         } else {
             self.exchange_window()
         }
+        // Inside the step and so inside its time: that is what this test is about.
         if self.sync {
             self.comm.barrier();
         }

@@ -60,6 +60,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         }
         phases.push(Phase::new(About::Rest { index }, vec![rest(params, layout.nodes)]));
     }
+    // After the last repetition there is nothing to rest for.
     phases.pop();
     let plan = Plan::new("ambient", seed, NodeOrder::Shuffled, payload, phases);
     super::check(&plan, layout)?;
@@ -73,6 +74,7 @@ fn rest(params: &Params, nodes: u32) -> Job {
         kernel: "pause".into(),
         params: Params::from([("time".into(), params.word("every").into())]),
         role: Role::Measured,
+        // One rank of a node is enough: the others wait for it at the end of the phase.
         members: Members::Block { first_node: 0, nodes, first_slot: 0, slots: Some(1) },
         instances: Instances::Slot,
         stop: Stop::ONCE,

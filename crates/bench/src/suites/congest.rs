@@ -41,6 +41,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let filler = [("share", "100%"), ("placement", "other"), ("rounds", "1"), ("precision", "0")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let mut ground = ground(&Request { params: &all, ..*request })?;
+    // The rules keep two nodes for canaries, which do not exist here.
     ground.load.1 = layout.nodes;
     let limits = Limits::read(&all);
     let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());

@@ -85,6 +85,7 @@ pub fn phases((name, purpose): (&str, Purpose), flows: &[PlannedFlow], mode: Mod
                 let time = |name: &str, ps: u64| (name.to_string(), format!("{ps}ps"));
                 Params::from([time("start", f.start_ps), time("lead", lead_ps)])
             };
+            // One message and no warm-up: only the start of a phase is common to all flows.
             let jobs = jobs(flows, "flow", start, &Stop::ONCE);
             (0..repeats.max(1)).map(|repeat| phase(FlowMeasure::Times { repeat }, jobs.clone())).collect()
         }
@@ -152,6 +153,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         let bad = || SuiteError::Unknown(format!("contention: flow `{text}`: write FROM>TO with two node numbers"));
         let number = |t: &str| t.trim().parse::<u32>().ok().filter(|n| *n < layout.nodes);
         let (from, to) = text.split_once('>').ok_or_else(bad)?;
+        // A flow within a node does not meet the network, so it has no penalty.
         let ends = number(from).zip(number(to)).filter(|(from, to)| from != to);
         let (from, to) = ends.ok_or_else(|| {
             SuiteError::Unknown(format!(
@@ -166,12 +168,14 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let seconds = params.time("steady").secs();
     let mode = match seconds > 0.0 {
+        // The window of `tailback contention`, so that both measure the same rates.
         true => Mode::Rates { seconds, window: 8 },
         false => {
             let lead_ps = params.time("lead").ps();
             Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32, lead_ps }
         }
     };
+    // The reference of all penalties; it runs between the nodes of the first flow.
     let alone = [PlannedFlow { name: "alone".into(), ..list[0].clone() }];
     let all =
         [phases(("alone", Purpose::Alone), &alone, mode), phases(("graph", Purpose::Score), &list, mode)].concat();

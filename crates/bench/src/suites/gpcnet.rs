@@ -52,9 +52,11 @@ pub(super) const CANARIES: Param = Param::new(
     "kernels to measure, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas",
 )
 .known(crate::kernels::names);
+// The limit of GPCNeT 1.3.
 pub(super) const TIME: Param =
     Param::new("time", Kind::Time, "10s", "time limit of each canary in each phase, of the machine's clock")
         .simulated("20ms");
+// 10,000 measurements of 30 rings, the most that GPCNeT 1.3 does.
 pub(super) const ROUNDS: Param =
     Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase").simulated("30");
 pub(super) const PRECISION: Param =
@@ -97,6 +99,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         phases.push(Phase::new(About::Alone { test: w.label.clone() }, vec![canary(w)]));
     }
     if params.word("baselines") == "yes" {
+        // No canary runs beside these, so no name is taken.
         for mut job in background(&congestors, &[], &ground, &limits) {
             let nodes = match job.members {
                 Members::Block { nodes, .. } => nodes,
@@ -106,12 +109,14 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase::new(About::Baseline { congestor: job.name.clone() }, vec![job]));
         }
     }
+    // With few nodes no congestor may find room: the run is then of the canaries alone.
     for (by, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
         for w in &canaries {
             let jobs = std::iter::once(canary(w)).chain(load.iter().cloned()).collect();
             phases.push(Phase::new(About::Loaded { test: w.label.clone(), by: by.clone() }, jobs));
         }
     }
+    // Shuffled as in the original: roles are contiguous in the plan's order and spread over the machine.
     let mut plan = Plan::new("gpcnet", seed, NodeOrder::Shuffled, payload, phases);
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     super::check(&plan, layout)?;

@@ -78,10 +78,13 @@ pub const HPCC: Suite = Suite {
 };
 
 /// Permutations of the ranks that PTRANS tries.
+// HPC Challenge 1.5.0 tries five for every grid, order and block size, and takes the worst.
 const PERMUTATIONS: u64 = 5;
 /// Rounds of STREAM.
+// As in McCalpin's MPI version 1.7, which the original contains.
 const ROUNDS: u32 = 10;
 /// Extra sizes of PTRANS below this part of half of N are not run.
+// 0.9486 is about the root of 0.9: such a matrix takes at least 90 % of the memory that one of half of N takes.
 const PTRANS_LEAST: f64 = 0.9486 * 0.5;
 
 fn refuse(text: String) -> SuiteError {
@@ -104,6 +107,7 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
         input
     };
     for (p, q) in &input.grids {
+        // An input file may name any two numbers, so their product may not fit.
         if p.checked_mul(*q).is_none_or(|pq| pq > ranks as u64) {
             let place = if path.is_empty() { "--p and --q".into() } else { format!("{path}: lines 11 and 12") };
             return Err(refuse(format!("{place}: a grid of {p} x {q} does not fit {ranks} ranks")));
@@ -111,6 +115,7 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
     }
     let (most, fewest) = (input.largest(), input.fewest());
     let bytes = sizes::matrix_bytes(most, fewest);
+    // Only a memory that is known can be too small: the default is the original's guess and forbids nothing.
     if known.is_some() && bytes > memory {
         let place = if path.is_empty() { "--n".into() } else { format!("{path}: line 6") };
         let (need, have) = (about_bytes(bytes), about_bytes(memory));
@@ -122,6 +127,7 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
     Ok(input)
 }
 
+// The choices for HPL are those of the original without an input file, but for the mapping (column there) and NB (80 there).
 fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteError> {
     let mut notes = Vec::new();
     let grid = match (params.count("p"), params.count("q")) {
@@ -188,6 +194,7 @@ impl Input {
         self.ns.iter().copied().max().unwrap_or(0)
     }
     fn fewest(&self) -> usize {
+        // The smallest grid has the largest part of the matrix on each rank; `read` has seen that no product overflows.
         self.grids.iter().map(|(p, q)| p * q).min().unwrap_or(1) as usize
     }
 
@@ -229,6 +236,7 @@ impl Input {
     /// Every case of PTRANS: extra sizes first, then half of each N; extra block sizes first.
     fn ptrans(&self) -> Vec<Params> {
         let least = PTRANS_LEAST * self.largest() as f64;
+        // The original keeps only those that take about as much memory as half of N.
         let extra = self.ptrans_ns.iter().copied().filter(|n| *n as f64 >= least);
         let ns: Vec<u64> = extra.chain(self.ns.iter().map(|n| n / 2)).collect();
         let mut all = Vec::new();
@@ -376,6 +384,7 @@ fn is_network(case: &Case) -> bool {
 
 /// The places of the first ranks, node by node.
 fn first(ranks: usize, layout: Layout) -> Vec<RankAt> {
+    // Only slots that every node has: a place that does not exist would leave a hole in the job.
     let slots = layout.min_ranks_per_node.max(1);
     let all = (0..layout.nodes).flat_map(|node| (0..slots).map(move |slot| RankAt { node, slot }));
     all.take(ranks).collect()
@@ -385,6 +394,7 @@ fn first(ranks: usize, layout: Layout) -> Vec<RankAt> {
 fn single(layout: Layout, seed: u64) -> RankAt {
     let places = first(layout.ranks as usize, layout);
     let mut rng = Rng::new(seed, "hpcc single", 0);
+    // As in the original, rank 0 is spared unless it is alone.
     places[if places.len() > 1 { 1 + rng.below(places.len() as u64 - 1) as usize } else { 0 }]
 }
 
@@ -408,6 +418,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         for (index, params) in case.params.into_iter().enumerate() {
             let variant = several.then_some(index as u32 + 1);
             let about = About::Test { mode: Some(case.mode), test: case.test.into(), variant };
+            // No two blocks share an arrangement, so PTRANS gets another permutation of the ranks in each.
             let arrangements = case.blocks.min(u64::from(u32::MAX)) as u32;
             let stop = Stop { steps: case.steps, arrangements, blocks: case.blocks, ..Stop::ONCE };
             let job = Job {

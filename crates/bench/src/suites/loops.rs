@@ -44,6 +44,7 @@ impl Limits {
 
     /// Of a background kernel that takes so many steps between two looks at the stop signal.
     pub fn congestor(&self, steps: u32) -> Stop {
+        // Without an end of its own: the measured jobs of the phase, a time limit or the user stop it.
         Stop { warmup: 1, steps: (steps / self.cut).max(1), blocks: u64::MAX, ..Stop::ONCE }
     }
 }

@@ -129,17 +129,20 @@ fn sizes(params: &Params) -> Result<Vec<u64>, SuiteError> {
         if !(1..=64).contains(&per) {
             return Err(wrong("per-octave", params.word("per-octave"), "from 1 to 64"));
         }
+        // From the exponent, not from the size before: rounding does not add up and octaves end on doubles of the first size.
         let size = |i: u32| (from as f64 * 2f64.powf(f64::from(i) / per as f64)).round() as u64;
         all.extend((0..).map(size).take_while(|s| *s <= to as u64));
     }
     if params.word("beside") == "yes" {
         let (low, high) = (all.iter().min().copied().unwrap_or(1), all.iter().max().copied().unwrap_or(1));
+        // Strictly inside, so that the neighbours of a power stay within what was asked for.
         let powers = (0..63).map(|j| 1u64 << j).filter(|p| *p > low && *p < high);
         all.extend(powers.collect::<Vec<_>>().into_iter().flat_map(|p| [p - 1, p + 1]));
     }
     if let Some(zero) = all.iter().find(|s| **s == 0) {
         return Err(wrong("sizes", &zero.to_string(), "a message has at least 1 byte"));
     }
+    // Small sizes of a dense octave round to the same number of bytes.
     all.sort_unstable();
     all.dedup();
     Ok(all)
@@ -183,6 +186,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     if phases.is_empty() {
         return Err(SuiteError::Unknown("maxrate: nothing to do; give modes, pair and pairs".into()));
     }
+    // In random order, so that a drift of the machine does not pass for an effect of size or pairs (Hunold, Carpen-Amarie).
     Rng::new(seed, "maxrate order", 0).shuffle(&mut phases);
     let plan = Plan::new("maxrate", seed, NodeOrder::Natural, payload, phases);
     super::check(&plan, layout)?;
@@ -197,7 +201,9 @@ fn job(name: &str, kernel: &str, params: Params, members: Members, stop: Stop) -
 /// One size and number of pairs.
 fn point(params: &Params, class: &Class, (mode, kernel, pattern): Mode, n: u64, pairs: u32) -> Phase {
     let window = if pattern == PairPattern::Pingpong { 1 } else { params.count("window").max(1) };
+    // No size is 0 (`sizes` refuses it), so the division is safe.
     let messages = params.count("loops").min(params.size("volume") as u64 / n).max(1);
+    // A step is a whole window, so the last one may send more than was asked for.
     let steps = messages.div_ceil(window).clamp(1, u64::from(u32::MAX)) as u32;
     let trials = params.count("trials");
     let stop = Stop {
@@ -229,6 +235,7 @@ fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, S
         let (first, most) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
         let range = [("first", first.to_string()), ("most", most.to_string())];
         let own = given(&[range[0].clone(), range[1].clone(), ("delay", params.word("delay").into())]);
+        // Once is enough: the search repeats every size by itself and lets the tries vote.
         phase(PairPattern::EagerLimit, most, job("probe", "eager-limit", own, class.members(1), stop(0, 1)));
     }
     if params.word("loggp") == "yes" {
@@ -243,6 +250,7 @@ fn extras(params: &Params, class: &Class, sizes: &[u64]) -> Result<Vec<Phase>, S
             }
         }
     }
+    // The most that `pair-queue` has tags for.
     for m in ranges("messages", params.word("messages"), 30_000)? {
         for order in ["same", "reverse"] {
             let own = given(&[("messages", m.to_string()), ("order", order.into())]);

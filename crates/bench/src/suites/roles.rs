@@ -63,6 +63,7 @@ pub(super) fn written(text: &str) -> Result<Written, SuiteError> {
         .map(|word| word.split_once('=').unwrap_or(("size", word)))
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .collect();
+    // Only to find mistakes while the text is at hand: `background` and the engine resolve again.
     found.resolve(&given)?;
     Ok(Written { kernel: found.kernel.card.name.into(), params: found.with(&given), weight, label: label.into() })
 }
@@ -78,6 +79,7 @@ fn divide(nodes: u32, weights: &[f64]) -> Vec<u32> {
     let mut counts: Vec<u32> =
         weights[..kinds].iter().map(|w| ((f64::from(nodes) * w / total) as u32).max(2)).collect();
     while counts.iter().sum::<u32>() > nodes {
+        // Rounding up to two took too many. The sum is above twice the kinds here, so the largest has more than two.
         *counts.iter_mut().max().expect("there is one to take from") -= 1;
     }
     let left = nodes - counts.iter().sum::<u32>();
@@ -87,6 +89,7 @@ fn divide(nodes: u32, weights: &[f64]) -> Vec<u32> {
 
 /// How many nodes congestors get: the original's rule, with at least two canary nodes.
 fn loaded_nodes(nodes: u32, share: f64) -> u32 {
+    // Truncated, not rounded: the canaries get the node that is left.
     ((share * f64::from(nodes)) as u32).min(nodes.saturating_sub(2))
 }
 
@@ -121,6 +124,7 @@ pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
             let say = "placement=same needs at least 2 ranks on every node: one measures, one loads";
             return Err(SuiteError::TooSmall(say.into()));
         }
+        // Of an odd number the congestors get one more.
         let lower = all / 2;
         let canaries = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: Some(lower) };
         return Ok(RoleNodes {
@@ -144,6 +148,7 @@ pub(super) fn background(set: &[Written], taken: &[Written], ground: &RoleNodes,
     for (w, nodes) in set.iter().zip(divide(nodes, &weights)) {
         let members = Members::Block { first_node, nodes, first_slot, slots };
         first_node += nodes;
+        // Names must differ within a phase, and the canaries of this one are in `taken`.
         let (name, kernel) = (unique(&w.label, taken, &jobs), w.kernel.clone());
         let found = called(&kernel).expect("checked when it was read");
         let all = found.resolve(&w.params).expect("checked when it was read");

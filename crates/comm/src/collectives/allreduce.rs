@@ -71,12 +71,14 @@ pub fn ring_allreduce<C: Comm + ?Sized>(comm: &C, values: Vector<'_>, how: Reduc
     if len == 0 || size == 1 {
         return;
     }
+    // In 128 bits the product cannot overflow.
     let start = |i: usize| (i as u128 * len as u128 / size as u128) as usize;
     let share = |i: usize| start(i % size)..start(i % size + 1);
     let mut values = InFlight::new(values, len.div_ceil(size));
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     // In round i the share that left rank r in round 0 reaches rank r + i + 1; after the last, rank r holds share r + 1.
     for round in 0..size - 1 {
+        // The size is added so that nothing falls below zero; `share` counts modulo the size.
         let at = rank + size - round;
         values.swap(comm, (next, share(at)), (previous, share(at - 1)), Some(how));
     }
@@ -162,6 +164,7 @@ fn decode(bytes: &[u8], values: &mut [f64], how: Option<Reduce>) {
 /// As [`Reduce::apply`], and the same bits if the operands are exchanged. Floating point leaves two things open: which of two
 /// NaNs comes out, and which zero is the smaller one.
 fn combine(how: Reduce, a: f64, b: f64) -> f64 {
+    // Equal values can differ in the sign of zero only: the or of the bits keeps the minus, the and drops it.
     let result = match how {
         Reduce::Min if a == b => f64::from_bits(a.to_bits() | b.to_bits()),
         Reduce::Max if a == b => f64::from_bits(a.to_bits() & b.to_bits()),

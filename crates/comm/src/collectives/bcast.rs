@@ -21,6 +21,7 @@ pub fn bcast<C: Comm + ?Sized>(comm: &C, root: Rank, mut buffer: Buffer<'_>) {
     while bit < size && here & bit == 0 {
         bit *= 2;
     }
+    // Now `bit` is the lowest set bit of `here`; on the root it is the first power of two that is not below the size.
     if here != 0 {
         let parent = (here - bit + root) % size;
         let len = buffer.len();

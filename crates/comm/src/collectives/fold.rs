@@ -16,6 +16,7 @@ pub fn fold<C: Comm + ?Sized>(
     let mut value = mine;
     let mut bit = 1;
     while bit < size {
+        // All lower bits are done, so the value is that of the whole subtree and this rank is finished.
         if rank & bit != 0 {
             give(comm, rank - bit, &value);
             return None;
@@ -32,6 +33,7 @@ pub fn fold<C: Comm + ?Sized>(
 /// Sends the length and, at the same time, the bytes.
 fn give<C: Comm + ?Sized>(comm: &C, to: usize, bytes: &[u8]) {
     let length = (bytes.len() as u64).to_le_bytes();
+    // Messages of one tag keep their order, so the bytes need no tag of their own.
     let mut ops = [Op::send(to, FOLD, &length), Op::send(to, FOLD, bytes)];
     let messages = if bytes.is_empty() { 1 } else { 2 };
     comm.exchange(&mut ops[..messages]);

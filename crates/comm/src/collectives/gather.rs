@@ -24,9 +24,11 @@ pub fn gather<C: Comm + ?Sized>(comm: &C, root: Rank, mine: &[u8], all: &mut [u8
     if here == 0 {
         all[..block].copy_from_slice(mine);
         collect(comm, root, here, block, all);
+        // So far block 0 is that of the root.
         all.rotate_right(root * block);
         return;
     }
+    // The last subtrees are cut off where the ranks end.
     let subtree = below(here).min(size - here);
     let parent = (here - below(here) + root) % size;
     if subtree == 1 {

@@ -34,6 +34,7 @@ const GATHER: Tag = FIRST_RESERVED_TAG + 4;
 const FOLD: Tag = FIRST_RESERVED_TAG + 5;
 
 /// The reserved tags from here on are not used by the collectives: they are for the engine and for machines.
+// Chosen: room for ten more collectives.
 pub const FIRST_FREE_TAG: Tag = FIRST_RESERVED_TAG + 16;
 
 /// The part of `data` in `range`.

@@ -66,6 +66,7 @@ fn idle(comm: &dyn Comm) {
 
 /// A whole number that depends on everything.
 fn value(rank: Rank, i: usize, salt: u64) -> f64 {
+    // Below 510 in size, so that sums over any number of ranks that is tried are exact.
     (((rank as u64 + 1) * (i as u64 + 3) * (salt + 7)) % 1009) as f64 - 500.0
 }
 
@@ -201,6 +202,7 @@ pub(super) const GATHER: Check = Check {
                 for len in [0, 1, 24, 9000] {
                     let mine = bytes(me, root, len as u64, len);
                     let want: Vec<u8> = (0..size).flat_map(|from| bytes(from, root, len as u64, len)).collect();
+                    // Elsewhere the room is of a wrong size on purpose: it must not be looked at.
                     let (room, want) = if me == root { (size * len, &want[..]) } else { (3, &[9, 9, 9][..]) };
                     let mut all = vec![9; room];
                     comm.gather(root, &mine, &mut all);

@@ -7,6 +7,7 @@ pub(super) const ORDER: Check = Check {
     name: "message-order",
     about: "Messages of one pair with one tag arrive in the order they were started, short and long ones mixed.",
     run: |comm| {
+        // Short and long ones in turn: a library may send these by different protocols, which must not overtake each other.
         let lengths: Vec<usize> = (0..48).map(|i| if i % 3 == 1 { 100_000 + i } else { i }).collect();
         let (next, previous) = ring(comm);
         around(comm, TAG, &[64; 32], 0, true);
@@ -54,6 +55,7 @@ pub(super) const TAGS: Check = Check {
         let tags: [Tag; 5] = [1, 0, 300, FIRST_RESERVED_TAG - 1, 256];
         let sent: Vec<_> = tags.iter().map(|&tag| bytes(comm.rank(), next, tag.into(), 40)).collect();
         let sends = comm.begin(tags.iter().zip(&sent).map(|(&tag, b)| Op::send(next, tag, b)).collect());
+        // Not the order in which they are sent.
         for at in [3, 1, 4, 0, 2] {
             let mut got = [0; 40];
             comm.exchange(&mut [Op::recv(previous, tags[at], &mut got)]);
@@ -79,6 +81,7 @@ pub(super) const LARGE: Check = Check {
     name: "message-large",
     about: "Messages of any length arrive whole, up to several mebibytes.",
     run: |comm| {
+        // On both sides of powers of two, where buffers and protocols change.
         for len in [1, 255, 4095, 4096, 4097, 65_535, 65_537, 1 << 20, (3 << 20) + 1] {
             around(comm, TAG, &[len], 5, true);
         }

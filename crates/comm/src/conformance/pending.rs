@@ -77,6 +77,7 @@ pub(super) const TWO: Check = Check {
             let first = comm.begin(vec![Op::send(next, TAG, &sent[0]), Op::recv(previous, TAG, &mut a)]);
             let second = comm.begin(vec![Op::recv(previous, TAG, &mut b), Op::send(next, TAG, &sent[1])]);
             comm.exchange(&mut [Op::recv(previous, TAG, &mut c), Op::send(next, TAG, &sent[2])]);
+            // Against the order of their start, which must not matter.
             second.wait();
             first.wait();
             for (salt, got) in [(1, a), (2, b), (3, c)] {

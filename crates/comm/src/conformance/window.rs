@@ -45,6 +45,7 @@ pub(super) const ZEROED: Check = Check {
             window.transfer(&mut [get(next, 0, &mut theirs)]);
             same(comm, "new window of the next rank", &theirs, &vec![0; len]);
             comm.barrier();
+            // Left dirty: the next window of this size may get the same memory.
             window.write(0, &vec![0xff; len]);
             comm.barrier();
         }

@@ -46,6 +46,7 @@ pub fn gemm(
         if t >= rows * cols {
             return;
         }
+        // 24 x 8 is the largest tile and a multiple of the others, so only the last pieces have cut tiles.
         let (i, j) = (part(m, 24, t % rows, rows), part(n, 8, t / rows, cols));
         let a = if ta == Trans::No { a.part(i.clone(), 0..k) } else { a.part(0..k, i.clone()) };
         let b = if tb == Trans::No { b.part(0..k, j.clone()) } else { b.part(j.clone(), 0..k) };
@@ -89,6 +90,7 @@ fn blocked<S: Shape>(op: (Trans, Trans), alpha: f64, a: Mat<'_>, b: Mat<'_>, bet
     if m == 0 || n == 0 {
         return;
     }
+    // As in the reference BLAS A and B are not read then, whatever they hold.
     if k == 0 || alpha == 0.0 {
         return scale(beta, c);
     }
@@ -102,6 +104,7 @@ fn blocked<S: Shape>(op: (Trans, Trans), alpha: f64, a: Mat<'_>, b: Mat<'_>, bet
             for p0 in (0..k).step_by(kc) {
                 let depth = p0..k.min(p0 + kc);
                 pack_b::<S>(pb, op.1, b, depth.clone(), columns.clone());
+                // C is scaled once, with the first part of the depth; the others add to it.
                 let beta = if p0 == 0 { beta } else { 1.0 };
                 let mut block = c.own().part(0..m, columns.clone());
                 let mut i0 = 0;
@@ -158,6 +161,7 @@ unsafe fn tiles<S: Shape>(
                 unsafe { S::tile(k, alpha, pa, step, pb, beta, corner, ldc) };
                 continue;
             }
+            // The kernel writes whole tiles, so one that reaches beyond C goes to a buffer and its inner part is copied.
             let mut tile = [0.0; MAX_TILE];
             // SAFETY: the tile is a buffer of its own, MR apart.
             unsafe { S::tile(k, alpha, pa, step, pb, 0.0, tile.as_mut_ptr(), S::MR) };
@@ -175,6 +179,7 @@ unsafe fn tiles<S: Shape>(
 fn scale(beta: f64, mut c: MatMut<'_>) {
     for j in 0..c.cols() {
         for x in c.col(j) {
+            // Not a product: zero times a NaN in memory that was never set would stay NaN.
             *x = if beta == 0.0 { 0.0 } else { beta * *x };
         }
     }
@@ -232,6 +237,7 @@ fn panels_along(panel: &mut [f64], width: usize, source: Mat<'_>) {
 
 /// A panel whose groups of `width` are rows of the source.
 fn panels_across(panel: &mut [f64], width: usize, source: Mat<'_>) {
+    // The full panel of B with AVX-512: eight columns are read side by side, so the panel is written in order.
     if source.cols() == width && width == 8 {
         let columns: [&[f64]; 8] = std::array::from_fn(|j| source.col(j));
         for (p, group) in panel.chunks_exact_mut(8).enumerate() {

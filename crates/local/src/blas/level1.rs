@@ -8,6 +8,7 @@ pub fn idamax(x: &[f64]) -> Option<usize> {
         return None;
     }
     let top = largest(x);
+    // Of NaNs alone the largest is zero, which none of them equals; then the first is taken.
     x.iter().position(|v| v.abs() == top).or(Some(0))
 }
 
@@ -17,6 +18,7 @@ multiversion! {
         let mut chunks = x.chunks_exact(16);
         for chunk in &mut chunks {
             for (t, v) in top.iter_mut().zip(chunk) {
+                // A comparison with a NaN is false, so it never replaces a number.
                 *t = if v.abs() > *t { v.abs() } else { *t };
             }
         }

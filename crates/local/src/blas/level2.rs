@@ -15,6 +15,7 @@ pub fn gemv(op: Trans, alpha: f64, a: Mat<'_>, x: Mat<'_>, beta: f64, mut y: Mat
     match op {
         Trans::No => {
             for j in (0..a.cols()).step_by(4) {
+                // Past the end any column will do: its factor is zero, and `add_columns` passes it over.
                 let column = |q: usize| if j + q < a.cols() { a.col(j + q) } else { a.col(j) };
                 let factor = |q: usize| if j + q < a.cols() { alpha * x[j + q] } else { 0.0 };
                 let (columns, factors) = ([0, 1, 2, 3].map(column), [0, 1, 2, 3].map(factor));

@@ -87,6 +87,7 @@ mod x86 {
     impl Shape for Avx2 {
         const MR: usize = 12;
         const NR: usize = 4;
+        // A panel of B is 8 KiB, a block of A 384 KiB, a block of B 4 MiB.
         const KC: usize = 256;
         const MC: usize = 192;
         const NC: usize = 2048;

@@ -242,6 +242,7 @@ impl Scratch {
         let start = first.next_multiple_of(8);
         let need = start + second;
         if self.0.as_ref().is_none_or(|b| b.len() < need) {
+            // The old one is given back first, so that the two are never there together.
             self.0 = None;
             self.0 = Some(Buffer::zeroed(need).unwrap_or_else(|e| panic!("no memory to pack a matrix: {e}")));
         }

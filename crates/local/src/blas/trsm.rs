@@ -54,6 +54,7 @@ fn solve(level: Level, tri: Tri, alpha: f64, t: Mat<'_>, mut b: MatMut<'_>) {
             b.col(j).iter_mut().for_each(|x| *x = if alpha == 0.0 { 0.0 } else { alpha * *x });
         }
     }
+    // With alpha zero B is zero by now and the triangle is not read, as in the reference BLAS.
     if b.rows() > 0 && b.cols() > 0 && alpha != 0.0 {
         halve(level, tri, t, b);
     }
@@ -70,6 +71,7 @@ fn halve(level: Level, tri: Tri, t: Mat<'_>, b: MatMut<'_>) {
     if n <= BASE {
         return base(tri, t, b);
     }
+    // Multiples of BASE leave only the last block smaller. The tail is never empty because n is above BASE.
     let half = (n / 2).next_multiple_of(BASE);
     let (head, tail) = (t.part(0..half, 0..half), t.part(half..n, half..n));
     let corner = match tri.uplo {
@@ -105,6 +107,7 @@ fn lower(tri: Tri, t: Mat<'_>) -> Lower {
             l.factor[i][k] = t.at(r, c);
         }
         if tri.diag == Diag::Stored {
+            // One division for a row instead of one for each right-hand side.
             l.inverse[i] = 1.0 / t.at(at(i), at(i));
         }
     }
@@ -134,6 +137,7 @@ fn base(tri: Tri, t: Mat<'_>, mut b: MatMut<'_>) {
 /// # Safety
 /// Every element `start + i * unknown + s * side` with i below the order and s below `sides` may be read and written.
 unsafe fn substitute(l: &Lower, start: *mut f64, unknown: isize, side: isize, sides: usize) {
+    // Lanes beyond the last right-hand side keep what they held; they are computed with and never stored.
     let mut x = [[0.0; LANES]; BASE];
     for s0 in (0..sides).step_by(LANES) {
         let width = LANES.min(sides - s0);

@@ -54,6 +54,7 @@ impl Agenda {
     }
 
     fn less(&self, a: usize, b: usize) -> bool {
+        // Equal times are ordered by sender, so that the same graph is always solved in the same order.
         let (x, y) = (self.heap[a], self.heap[b]);
         x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)).is_lt()
     }

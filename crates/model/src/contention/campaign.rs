@@ -41,6 +41,7 @@ pub fn calibration_graphs(nodes: usize, bytes: f64) -> Vec<(String, Graph)> {
 
 /// All connected graphs of two to `flows` flows that fit on so many nodes, to learn from.
 pub fn learning_graphs(flows: usize, nodes: usize, bytes: f64) -> Vec<(String, Graph)> {
+    // A flow alone is measured for a purpose of its own.
     let fits = random::all(flows, false).into_iter().filter(|g| g.flows.len() > 1 && g.nodes.len() <= nodes);
     let sized = fits.map(|mut g| {
         g.flows.iter_mut().for_each(|f| f.bytes = bytes);
@@ -132,6 +133,7 @@ impl Campaign {
         let alone = self.recorded.alpha()? * block.graph.flows[0].bytes;
         // Both flows of the first two graphs end together but for noise.
         let pair = |e: &MeasuredGraph| Some(0.5 * (middle(e.times.first()?) + middle(e.times.get(1)?)));
+        // Flow 1 of the block graph goes to the free receiver, as `calibrate` asks.
         Vienne::calibrate(alone, pair(out)?, pair(into)?, middle(block.times.get(1)?))
     }
 
@@ -141,9 +143,11 @@ impl Campaign {
         let small: Vec<&MeasuredGraph> = self.timed(Purpose::Learn).collect();
         let mut store = Store::default();
         let mut left_out = Vec::new();
+        // Lone flows, too: the last step of a graph may be one.
         for e in small.iter().copied().chain(self.recorded.alone.iter().filter(|e| !e.times.is_empty())) {
             left_out.extend(store.insert(&e.graph, &e.times).err().map(|why| format!("{}: {why}", e.name)));
         }
+        // Learned graphs are connected, but what is left of one after its first end need not be.
         let settings = DeriveSettings { split: true, ..DeriveSettings::new(alpha) };
         let mut data = Vec::new();
         for e in &small {
@@ -192,6 +196,7 @@ impl Campaign {
         let validation = validate(&measured, &options, &candidates).map_err(|e| e.to_string())?;
         let mut predicted = Vec::new();
         for (name, set) in &sets {
+            // Why a rule set refuses a graph stands in the validation; here it leaves a gap.
             let end = |m: &Measured| solve(&m.graph, &**set, &options).ok().map(|s| s.end_s);
             predicted.push(Predicted { rules: name.to_string(), end_s: measured.iter().map(end).collect() });
         }

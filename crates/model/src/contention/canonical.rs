@@ -73,6 +73,7 @@ fn connected(edges: &[(usize, usize)], part: &[usize]) -> Option<(Code, Vec<usiz
     let place = |n: usize| nodes.binary_search(&n).expect("collected above");
     let mut search = Search::new(nodes.len(), part.iter().map(|&e| (place(edges[e].0), place(edges[e].1))));
     search.descend(vec![0; nodes.len()]);
+    // A search that gave up has not seen all labellings, and its best is no canonical form.
     let (code, labels) = search.best.filter(|_| search.leaves <= MAX_LEAVES)?;
     let mut order = part.to_vec();
     order.sort_by_key(|&e| (labels[place(edges[e].0)], labels[place(edges[e].1)], e));

@@ -31,6 +31,7 @@ pub struct DeriveSettings {
 impl DeriveSettings {
     /// Ties as wide as the noise, at least a tenth in the first step.
     pub fn new(alpha: f64) -> DeriveSettings {
+        // A tenth sent first amplifies an error of the time tenfold.
         DeriveSettings { alpha, tie: Tie::Noise, least_share: 0.1, split: false }
     }
 }
@@ -50,6 +51,7 @@ pub enum Tie {
 const SURE: f64 = 3.0;
 /// Ends closer than this are one step even without noise, and where one repetition does not show the noise: one step is
 /// latency and rounding, too.
+// Within the 1 to 2 % of specification B5.
 const LEAST_TIE: f64 = 0.015;
 
 impl Tie {
@@ -160,6 +162,7 @@ type Timed = (f64, Option<f64>);
 impl Inverse<'_> {
     fn penalties(&mut self, graph: &Graph, bytes: f64) -> Result<Vec<Derived>, DeriveError> {
         let form = canonical(&graph.edges()).ok_or(DeriveError::Form(graph.flows.len()))?;
+        // A graph that was measured whole comes first: its parts may hinder each other after all.
         if self.settings.split && !self.store.times.contains_key(&form.key) {
             let parts = components(&graph.edges());
             if parts.len() > 1 {
@@ -228,6 +231,7 @@ impl Inverse<'_> {
 /// Median and its relative standard error, 1.2533 sigma/sqrt(n) for normal noise.
 fn locate(times: &[f64]) -> Timed {
     let middle = median(times).unwrap_or(0.0);
+    // 1.2533 is the root of pi / 2.
     let error = || 1.2533 * deviation(times) / (times.len() as f64).sqrt() / middle;
     (middle, (times.len() > 1).then(error))
 }
@@ -239,6 +243,7 @@ fn group(timed: &[Timed], tie: f64) -> (Vec<usize>, Vec<f64>) {
     let (mut steps, mut groups): (Vec<usize>, Vec<Vec<f64>>) = (vec![0; timed.len()], Vec::new());
     for i in order {
         let time = timed[i].0;
+        // Compared with the first of its group, so that a chain of near ties does not grow into one step.
         match groups.last_mut() {
             Some(g) if time <= g[0] * (1.0 + tie) => g.push(time),
             _ => groups.push(vec![time]),

@@ -115,6 +115,7 @@ impl Graph {
 
     /// The graph of some of its flows, with the same nodes.
     pub fn part(&self, flows: &[usize]) -> Graph {
+        // The flow it waits for may not be among them.
         let flows = flows.iter().map(|&i| Flow { after: None, ..self.flows[i].clone() }).collect();
         Graph { nodes: self.nodes.clone(), flows }
     }
@@ -185,6 +186,7 @@ pub fn letters(mut i: usize) -> String {
         if i < 26 {
             break;
         }
+        // There is no digit zero: z is followed by aa, not ba.
         i = i / 26 - 1;
     }
     name.reverse();

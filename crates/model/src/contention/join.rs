@@ -45,6 +45,7 @@ impl Capacities {
     /// taken at its lower bound, and said so.
     pub fn from_report(report: &Report) -> Result<Capacities, JoinError> {
         let missing = |why: &str| JoinError::NoRates(why.into());
+        // The largest messages: flows of contention graphs have megabytes.
         let phase = report.phases.last().ok_or_else(|| missing("there are no phases"))?;
         let fit = phase.fit("m3").ok_or_else(|| missing("it was not fitted"))?;
         let flow = fit.value("rate_core").ok_or_else(|| missing("no point comes near R_C"))?;
@@ -63,6 +64,7 @@ impl Capacities {
         let data = if uneven { maxrate::Recorded::read(record, true) } else { mean };
         let place = |class: &str, pattern: Pattern| {
             let order = [Pattern::Stream, Pattern::Duplex, Pattern::PingPong].iter().position(|p| *p == pattern);
+            // false comes before true: pairs on two nodes are preferred to pairs within one.
             (stays_inside(record, class), order)
         };
         let best = data.samples.iter().min_by_key(|((class, pattern), _)| place(class, *pattern));

@@ -112,6 +112,7 @@ fn features(local: &Local, flow: usize) -> [f64; FEATURES] {
         arriving,
         siblings.iter().map(|&e| local.in_degree(e)).max().unwrap_or(1) as f64,
         crowd,
+        // At most in(d), as in `ib-residual`: the share that is left may be zero or less.
         1.0 / (1.0 - taken).max(1.0 / arriving),
     ]
 }

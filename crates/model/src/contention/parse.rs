@@ -158,6 +158,7 @@ pub fn read_toml(text: &str) -> Result<Graph, ParseError> {
         }
     };
     let flows: Vec<Written> = file.flow.into_iter().map(written).collect();
+    // Flows of an inline array have no heading that was counted above.
     limit(flows.len().saturating_sub(1), text.lines().count())?;
     build(flows, size, text.lines().count().max(1))
 }
@@ -188,9 +189,11 @@ fn build(written: Vec<Written>, size: Option<(usize, String)>, lines: usize) -> 
         let start = w.start.as_ref().map_or(Ok(0.0), |t| parse_time(t).map(|t| t.secs()));
         let bytes = bytes.map_err(|e| fail(e.to_string()))?;
         let start = start.map_err(|e| fail(e.to_string()))?;
+        // A name used twice is left to `check` below.
         names.entry(name.clone()).or_insert(i);
         graph.flows.push(Flow { name, from, to, bytes, start, after: None });
     }
+    // In a second pass, because a flow may wait for one that is written below it.
     for (flow, w) in graph.flows.iter_mut().zip(&written) {
         if let Some(after) = &w.after {
             let error = || GraphError::After { flow: flow.name.clone(), after: after.clone() }.to_string();
@@ -208,6 +211,7 @@ fn build(written: Vec<Written>, size: Option<(usize, String)>, lines: usize) -> 
 pub fn write(graph: &Graph) -> String {
     let line = |f: &Flow| {
         let (from, to) = (&graph.nodes[f.from], &graph.nodes[f.to]);
+        // Whole picoseconds, the unit of all times that are read.
         let start = if f.start > 0.0 { format!(" @{}ps", (f.start * 1e12).round()) } else { String::new() };
         let after = f.after.map_or(String::new(), |a| format!(" after {}", graph.flows[a].name));
         format!("{}: {from} -> {to} {}{start}{after}\n", f.name, f.bytes.round())

@@ -77,6 +77,7 @@ pub fn draw(settings: &DrawSettings) -> Result<Vec<Graph>, RandomError> {
     if m == 0 || m > most {
         return Err(RandomError::Edges { edges: m, nodes: n, degree: settings.degree, most });
     }
+    // A stream for each number of edges: one group does not change with the others.
     let mut rng = Rng::new(settings.seed, "contention graphs", m as u64);
     let (mut seen, mut graphs, mut vain) = (BTreeSet::new(), Vec::new(), 0);
     while graphs.len() < settings.graphs && vain < PATIENCE {
@@ -100,6 +101,7 @@ fn draw_one(settings: &DrawSettings, rng: &mut Rng) -> Option<Vec<(usize, usize)
     let mut edges = Vec::new();
     for _ in 0..PATIENCE {
         let (s, d) = (rng.below(n) as usize, rng.below(n - 1) as usize);
+        // Steps over the sender, so that all other nodes are equally likely.
         let d = if d >= s { d + 1 } else { d };
         let fits = out[s] < settings.degree && into[d] < settings.degree;
         if !fits || (!settings.parallel && edges.contains(&(s, d))) {

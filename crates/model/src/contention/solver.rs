@@ -131,6 +131,7 @@ pub fn solve(graph: &Graph, rules: &dyn Rules, options: &Options) -> Result<Solu
     while let Some(now) = solver.next_time() {
         solver.events += 1;
         solver.close_step(now);
+        // Ends come before starts: what waits for a flow may start at the instant of its end.
         solver.finish_flows(now);
         solver.start_flows(now);
         solver.update(now)?;
@@ -259,6 +260,7 @@ impl<'a> Solver<'a> {
             self.starts.pop();
             self.start[flow] = now;
             let bytes = self.graph.flows[flow].bytes;
+            // An empty flow ends as it starts; what waits for it can be due in this same loop.
             if bytes == 0.0 {
                 self.finished(flow, now);
             } else {
@@ -273,6 +275,7 @@ impl<'a> Solver<'a> {
         let changed = self.traffic.settle();
         let reach = self.rules.reach();
         let senders = self.traffic.affected(&changed, reach);
+        // Penalties of short reach follow sender by sender; the others need a whole component at once.
         if reach != Reach::Component {
             let mut penalties = Vec::new();
             for &sender in &senders {
@@ -291,6 +294,7 @@ impl<'a> Solver<'a> {
         }
         let mut done = vec![false; if senders.is_empty() { 0 } else { self.graph.nodes.len() }];
         for sender in senders {
+            // Its component was solved for an earlier sender.
             if done[sender as usize] {
                 continue;
             }
@@ -313,12 +317,14 @@ impl<'a> Solver<'a> {
     /// Moves a flow to the present, gives it a new penalty and returns its end. A flow whose penalty stays the same is left untouched, so
     /// that its end does not drift by rounding.
     fn set_penalty(&mut self, flow: u32, penalty: f64, now: f64) -> Result<f64, SolveError> {
+        // Rounding may leave a penalty a hair below 1, which the floor lifts.
         if !(penalty.is_finite() && penalty >= 1.0 - 1e-9) {
             return Err(SolveError::Penalty { flow, penalty });
         }
         let penalty = penalty.max(self.options.floor);
         self.work += 1;
         let p = &mut self.progress[flow as usize];
+        // A flow that has just started has no end yet, even if its penalty stays 1.
         if p.penalty != penalty || p.end.is_infinite() {
             let moved = (now - p.since) / (self.options.alpha * p.penalty);
             let remaining = (p.remaining - moved).max(0.0);

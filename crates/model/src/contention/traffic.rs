@@ -112,6 +112,7 @@ impl Traffic {
     }
 
     fn next_round(&mut self) -> u32 {
+        // After 2^32 rounds an old mark would pass for a new one.
         if self.round == u32::MAX {
             self.marks.fill(0);
             self.round = 0;
@@ -165,6 +166,7 @@ impl Traffic {
             Reach::Nested => {
                 for i in 0..found.len() {
                     if self.out_degree(found[i]) > 1 {
+                        // Only a flow with exactly one competitor depends on that competitor's penalty (rule R3).
                         self.add_rivals(found[i], round, &mut found, |flows| flows == 2);
                     }
                 }
@@ -199,6 +201,7 @@ impl Traffic {
         let mut last = u32::MAX;
         for i in 0..self.out[sender as usize].len() {
             let receiver = self.ends[self.out[sender as usize][i] as usize].1;
+            // Flows are ordered by receiver, so each receiver is looked at once.
             if receiver != last && pass(self.into[receiver as usize].len()) {
                 self.add_senders_into(receiver, round, found);
             }

@@ -90,6 +90,7 @@ pub fn validate(
         }
     }
     let scores: Vec<Score> = candidates.iter().map(|(name, rules)| score(measured, options, name, *rules)).collect();
+    // A rule set that refuses the hard graphs must not win by the easy ones.
     let able = scores.iter().filter(|s| s.refused.is_empty());
     let best = able.min_by(|a, b| a.all.mean.total_cmp(&b.all.mean)).map(|s| s.rules.clone());
     Ok(Validation { scores, best })

@@ -162,9 +162,11 @@ fn phase(points: &[Point], options: &Options) -> Result<Phase, AnalysisError> {
         return Err(AnalysisError::Phase { bytes: from_bytes, reason: first_error.unwrap_or(FitError::Empty) });
     };
     for fit in &mut fits {
+        // m3 always has intervals: it is reported for comparison, whichever model is chosen.
         if options.replicates > 0 && (fit.model == chosen || fit.model == "m3") {
             bootstrap::intervals(known(fit), &data, fit, options.replicates, options.seed);
         }
+        // After the intervals, which a bound replaces.
         bounds::settle(&data, fit);
     }
     judge(&mut fits, &data, options.location);

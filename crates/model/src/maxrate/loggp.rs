@@ -74,6 +74,7 @@ fn gaps(data: &[Prtt], single: &dyn Fn(u64) -> Option<f64>, notes: &mut Vec<Stri
     for p in data.iter().filter(|p| p.messages > 1 && p.pause == 0.0) {
         if let Some(one) = single(p.bytes) {
             let gap = (p.seconds - one) / f64::from(p.messages - 1);
+            // Relative errors; a gap that noise makes zero must not get infinite weight.
             problem.row(1.0 / gap.abs().max(1e-12), &[1.0, (p.bytes - 1) as f64], gap);
             sizes.push(p.bytes);
         }

@@ -52,6 +52,7 @@ pub fn read(text: &str) -> Result<Vec<Block>, ReadError> {
             continue;
         }
         let row = read_row(line).map_err(fail)?;
+        // Within a block lengths only grow: one that does not begins the next block.
         if open.samples.last().is_some_and(|last| row[0].bytes <= last.bytes) {
             close(&mut blocks, &mut open);
         }
@@ -100,6 +101,7 @@ fn read_row(line: &str) -> Result<Vec<Sample>, String> {
     let mut words = line.split_whitespace();
     let length = words.next().unwrap_or_default();
     let ints: u64 = length.parse().map_err(|_| format!("`{length}` is not a length in 4-byte integers"))?;
+    // 2^53 - 1 at most: four times that fits 64 bits and is exact as f64.
     if ints == 0 || ints > u64::MAX >> 11 {
         return Err(format!("length {ints}: lengths are 4-byte integers, from 1"));
     }

@@ -11,12 +11,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Relative errors below this are noise or print rounding, never evidence for a cut.
+// nodecomm prints three digits, which is half a per cent.
 pub const NOISE_FLOOR: f64 = 0.005;
 /// A line needs two sizes.
 const MIN_SIZES: usize = 2;
 /// Protocols have short, eager and rendezvous forms, seldom more; a bound keeps noise from being cut to pieces.
 const MAX_SEGMENTS: usize = 8;
 /// The jump of a change of protocol.
+// Blue Waters shows jumps of +149 % at 512 bytes and -24 % at 8192, well beyond this.
 const MIN_JUMP: f64 = 0.10;
 /// Numbers of pairs at which the jump must be seen, where they were measured.
 const JUMP_PAIRS: [u32; 3] = [1, 2, 4];
@@ -145,6 +147,7 @@ fn segment(series: &Series) -> Vec<usize> {
     let count = n as f64;
     let bic = |m: usize| {
         let variance = (best[m][n].0 / count).max(NOISE_FLOOR * NOISE_FLOOR);
+        // m + 1 lines of two parameters and m places of cuts.
         count * variance.ln() + (3 * m + 2) as f64 * count.ln()
     };
     let chosen = (0..most).filter(|&m| best[m][n].0.is_finite()).min_by(|&a, &b| bic(a).total_cmp(&bic(b)));

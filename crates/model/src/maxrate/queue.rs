@@ -51,6 +51,7 @@ pub fn fit(data: &[(u64, f64)]) -> Result<QueueFit, QueueError> {
     let x = problem.solve_nonnegative().x;
     let price = |m: f64| x[0] + x[1] * m + x[2] * m * m;
     let error_max = data.iter().map(|&(m, t)| (price(m as f64) / t - 1.0).abs()).fold(0.0, f64::max);
+    // Where gamma m^2 exceeds a m.
     let search_dominates_from = (x[2] > 0.0).then(|| x[1] / x[2]);
     Ok(QueueFit { constant_s: x[0], per_message_s: x[1], search_s: x[2], search_dominates_from, error_max })
 }

@@ -156,6 +156,7 @@ fn fitted(class: &str, pattern: Pattern, samples: &[Sample], settings: &StudySet
         replicates: settings.replicates,
         seed: SEED,
     };
+    // The first trial is dropped: it pays for connections and page faults.
     let points = points(samples, options.location, true).map_err(|e| bad(&e))?;
     let report = analyse(&points, &options).map_err(|e| bad(&e))?;
     let most = points.iter().map(|p| p.pairs).max().unwrap_or(1);

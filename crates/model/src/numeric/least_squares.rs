@@ -59,6 +59,7 @@ impl Problem {
     /// by trying all sets, which cannot cycle or stop early as an active-set method can.
     pub fn solve_nonnegative(&self) -> Solution {
         assert!(self.columns <= 12, "all sets of columns are tried");
+        // The compressed problem has one row more than columns, so this happens once.
         if self.len() > 2 * (self.columns + 1) {
             return self.compress().solve_nonnegative();
         }
@@ -141,9 +142,11 @@ fn triangulate(a: &mut [Vec<f64>], b: &mut [f64]) -> Vec<f64> {
             break;
         }
         let length = norm(&a[j][j..]);
+        // Columns come with unit length, so the bound is relative to the column.
         if length < RANK_TOLERANCE {
             continue;
         }
+        // The sign opposite to the diagonal, so that the difference below loses no digits.
         let alpha = if a[j][j] > 0.0 { -length } else { length };
         let mut v = a[j][j..].to_vec();
         v[0] -= alpha;

@@ -26,6 +26,7 @@ pub fn golden_section(mut low: f64, mut high: f64, f: &dyn Fn(f64) -> f64) -> (f
 
 /// Halves `[inside, outside]` until the last place where `holds` is true is known; `holds(inside)` is taken for granted.
 pub fn boundary(mut inside: f64, mut outside: f64, holds: &dyn Fn(f64) -> bool) -> f64 {
+    // 40 halvings leave 1e-12 of the interval.
     for _ in 0..40 {
         let middle = 0.5 * (inside + outside);
         if holds(middle) {

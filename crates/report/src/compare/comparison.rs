@@ -37,11 +37,13 @@ impl Judgement {
     /// From how many times worse the second is: it must be known to be off 1, and by more than matters.
     fn of(times_worse: Known, matters: f64) -> Judgement {
         let Some(interval) = times_worse.interval else { return Judgement::Unknown };
+        // Symmetric in the ratio: as many times better or worse is as far from 1.
         let small = (1.0 / (1.0 + matters)..=1.0 + matters).contains(&times_worse.value);
         match interval {
             _ if small || interval.contains(1.0) => Judgement::NoDifference,
             i if i.low > 1.0 => Judgement::Worse,
             i if i.high < 1.0 => Judgement::Better,
+            // Ends that are not numbers compare with nothing.
             _ => Judgement::Unknown,
         }
     }
@@ -134,6 +136,7 @@ fn unlike(a: &JobRecord, b: &JobRecord, lenient: bool) -> Option<String> {
     if let Some(first) = other.next() {
         return Some(std::iter::once(first).chain(other).collect::<Vec<_>>().join(", "));
     }
+    // A fast wrong result is no improvement.
     let bad = |j: &JobRecord| match &j.verdict {
         Verdict::Wrong { .. } => Some("wrong data were seen"),
         _ if j.summary.samples == 0 => Some("it has no samples"),
@@ -153,12 +156,14 @@ fn rows_of(name: &str, a: &JobRecord, b: &JobRecord, imported: bool, matters: f6
     }
     let mut rows = rows(name, a, b, matters).to_vec();
     if imported {
+        // The average comes first; the output of another program has one number and no samples for a tail.
         rows.truncate(1);
     }
     rows
 }
 
 fn rows(name: &str, a: &JobRecord, b: &JobRecord, matters: f64) -> [Row; 2] {
+    // `unlike` has made sure that both jobs have the same metric.
     let (scale, unit) = a.metric.shown();
     let chance_worse = Some(chance_worse(a.metric, &a.samples, &b.samples));
     let tail = (quantile(a, 0.99), quantile(b, 0.99));
@@ -236,6 +241,7 @@ pub fn differences(first: &View<'_>, second: &View<'_>) -> Vec<String> {
     };
     say("machine", kind(&a.machine).into(), kind(&b.machine).into());
     say("system", first.machine(), second.machine());
+    // Machines of different names are told apart by the line above; this finds an edited file under an old name.
     if let (MachineRecord::Simulated { file: f, .. }, MachineRecord::Simulated { file: g, .. }) =
         (&a.machine, &b.machine)
         && f != g

@@ -61,6 +61,7 @@ const SMALL: f64 = 0.01;
 
 /// Groups runs, oldest first.
 pub fn groups<'a>(mut runs: Vec<Run<'a>>) -> Vec<Group<'a>> {
+    // Simulated runs have no date; their names decide.
     runs.sort_by(|a, b| (&a.record.created, &a.name).cmp(&(&b.record.created, &b.name)));
     let mut groups: Vec<Group<'a>> = Vec::new();
     for run in runs {
@@ -83,6 +84,7 @@ pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
             continue;
         }
         let of = |merits: &Vec<Merit>| merits.iter().find(|m| m.name == merit.name).map(|m| m.known.value);
+        // A run may lack a figure, so there may be fewer values than runs, but never none.
         let values: Vec<f64> = all.iter().filter_map(of).collect();
         let last = judge(&values, merit.better);
         found.push(Series { name: merit.name.clone(), unit: merit.unit, values, last });
@@ -94,6 +96,7 @@ pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
+    // Callers have at least one value.
     let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
     (sorted[low] + sorted[high]) / 2.0
 }
@@ -104,6 +107,7 @@ fn judge(values: &[f64], better: Direction) -> Last {
     };
     let middle = median(before);
     let deviations: Vec<f64> = before.iter().map(|v| (v - middle).abs()).collect();
+    // Runs that repeat to the digit have no deviation; without a floor any change would stand out.
     let far = (FAR * 1.4826 * median(&deviations)).max(SMALL * middle.abs());
     match (last - middle, better) {
         (d, _) if d.abs() <= far => Last::Usual,
@@ -120,6 +124,7 @@ impl Series {
         let (low, high) = shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
         let height = |v: &f64| {
             let share = if high > low { (v - low) / (high - low) } else { 0.5 };
+            // The share lies between 0 and 1, because figures of merit that are not finite are dropped in `merits`.
             char::from_u32(0x2581 + (share * 7.0).round() as u32).expect("eight blocks in a row")
         };
         shown.iter().map(height).collect()

@@ -74,6 +74,7 @@ impl Requirement {
         let found = merits.iter().find(|m| m.name == self.name);
         let merit =
             found.ok_or_else(|| unknown("figure of merit", &self.name, merits.iter().map(|m| m.name.as_str())))?;
+        // The value decides; an interval across the limit is said, but does not turn the answer round.
         let met = self.operator.holds(merit.known.value, self.limit);
         let sure = match merit.known.interval {
             None => ", with no interval to say how sure".to_string(),

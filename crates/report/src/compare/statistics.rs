@@ -74,6 +74,7 @@ pub fn chance_worse(metric: Metric, a: &Histogram, b: &Histogram) -> f64 {
             below += a[i].2 as f64;
             i += 1;
         }
+        // Buckets of one metric have the same edges in every histogram, so a tie is an equal edge.
         let ties = if i < a.len() && a[i].0 == low { a[i].2 as f64 } else { 0.0 };
         larger += count as f64 * (below + ties / 2.0);
     }

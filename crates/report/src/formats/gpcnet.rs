@@ -7,6 +7,7 @@ use record::{About, Direction, JobRecord, Role};
 use std::fmt::Write;
 
 /// Width of the inner part of a plain table and of a verbose one.
+// 80 and 140 columns in the original, less the bars at both ends.
 const PLAIN: usize = 78;
 const VERBOSE: usize = 138;
 const NAME: usize = 33;
@@ -23,6 +24,7 @@ pub(super) fn write_verbose(view: &View<'_>) -> Result<String, String> {
 }
 
 fn tables(view: &View<'_>, verbose: bool) -> String {
+    // The plan decides: a run that stopped before its loaded phases was still one of the load test.
     let load = view.record.plan.phases.iter().any(|p| matches!(p.about, About::Loaded { .. }));
     let load = load || view.canaries.iter().any(|c| c.loaded.is_some());
     let mut out = String::new();
@@ -113,6 +115,7 @@ fn values(job: &JobRecord, verbose: bool) -> Vec<String> {
 
 fn impacts(out: &mut String, canaries: &[Canary<'_>]) {
     title(out, "Network Tests running with Congestion Tests - Key Results", PLAIN);
+    // 44 is both columns below it and the bar between them.
     let (one, two) = (rule(&[NAME, 44]), rule(&[NAME, 22, 21]));
     let _ = write!(out, "{one}| {:>31} | {:>42} |\n{two}", "Name", "Congestion Impact Factor");
     let _ = write!(out, "| {:>31} | {:>20} | {:>19} |\n{two}", "", "Avg", "99%");

@@ -30,6 +30,7 @@ fn job<'a>(view: &View<'a>, mode: TestMode, test: &'static str) -> Option<&'a Jo
 
 /// The variant of a test of all ranks with the largest value of a result.
 fn best<'a>(view: &View<'a>, test: &'static str, result: &str) -> Option<&'a JobRecord> {
+    // A variant without the result counts as -1 and loses to every real one.
     jobs(view, (Mpi, test)).max_by(|a, b| number(Some(a), result).total_cmp(&number(Some(b), result)))
 }
 
@@ -40,6 +41,7 @@ fn number(job: Option<&JobRecord>, name: &str) -> f64 {
 
 /// The same in another unit.
 fn scaled(job: Option<&JobRecord>, name: &str, scale: f64) -> f64 {
+    // -1 means "did not run" and has no unit, so it is never scaled.
     match number(job, name) {
         -1.0 => -1.0,
         x => x * scale,
@@ -73,6 +75,7 @@ impl Summary {
 /// C's `%.{digits}e`.
 fn scientific(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
+    // Rust writes `1e-9` where C writes a sign always and two digits at least: `1e-09`. Infinities have no exponent.
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, size) = exponent.strip_prefix('-').map_or(('+', exponent), |size| ('-', size));
     format!("{mantissa}e{sign}{size:0>2}")
@@ -83,6 +86,7 @@ fn general(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}").to_lowercase();
     }
+    // C chooses between the two forms by the exponent after rounding to six digits: 999999.5 is `1e+06`.
     let rounded = scientific(value, 5);
     let (mantissa, exponent) = rounded.split_once('e').expect("written with an exponent");
     let power: i32 = exponent.parse().expect("a number");
@@ -99,12 +103,14 @@ fn general(value: f64) -> String {
 
 fn head(out: &mut Summary, view: &View<'_>) {
     let record = view.record;
+    // The version whose keys these are; `f` is a final release.
     for (key, value) in [("VersionMajor", "1"), ("VersionMinor", "5"), ("VersionMicro", "0"), ("VersionRelease", "f")] {
         out.word(key, value);
     }
     out.word("LANG", "Rust");
     let complete = record.status == record::Status::Complete;
     out.word("Success", if complete && !record.has_wrong_data() { "1" } else { "0" });
+    // As on LP64 systems, where a C `long` is as wide as a pointer.
     let pointer = size_of::<usize>();
     let sizes = [("char", 1), ("short", 2), ("int", 4), ("long", pointer), ("void_ptr", pointer), ("size_t", pointer)];
     let more = [("float", 4), ("double", 8), ("s64Int", 8), ("u64Int", 8), ("struct_double_double", 16)];
@@ -148,6 +154,7 @@ fn hpl(out: &mut Summary, view: &View<'_>) {
     };
     out.word("HPL_cpfact", letter("pfact"));
     out.word("HPL_crfact", letter("rfact"));
+    // The original numbers its broadcasts from 0 in this order.
     let ways = ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"];
     let way = word(job, "bcast").and_then(|bcast| ways.iter().position(|w| *w == bcast));
     out.whole("HPL_ctop", way.map_or(-1.0, |w| w as f64));
@@ -156,6 +163,8 @@ fn hpl(out: &mut Summary, view: &View<'_>) {
 
 /// LAPACK's machine constants of both precisions.
 fn machine_constants(out: &mut Summary) {
+    // Rust's EPSILON is the gap above 1, twice LAPACK's eps, which is the rounding error; PREC is eps times the base.
+    // The safe minimum is the least normal number, because in IEEE arithmetic 1/most lies below it.
     let constants = |eps: f64, least: f64, most: f64, [digits, from, to]: [f64; 3]| {
         [eps / 2.0, least, 2.0, eps, digits, 1.0, from, least, to, most]
     };
@@ -181,6 +190,7 @@ fn local(out: &mut Summary, view: &View<'_>, test: &'static str, name: &str, uni
 }
 
 fn matrices(out: &mut Summary, view: &View<'_>) {
+    // Over all grids that ran, not only that of the best run.
     let ranks: Vec<f64> = jobs(view, (Mpi, "hpl")).map(|j| number(Some(j), "p") * number(Some(j), "q")).collect();
     let worst = |pick: fn(f64, f64) -> f64| ranks.iter().copied().reduce(pick).unwrap_or(-1.0);
     out.whole("HPLMaxProcs", worst(f64::max));
@@ -196,6 +206,7 @@ fn matrices(out: &mut Summary, view: &View<'_>) {
 }
 
 fn random_access(out: &mut Summary, view: &View<'_>) {
+    // The original writes the LCG variant first, and all global keys before the local ones.
     let kinds = [("_LCG", "random-access-lcg"), ("", "random-access")];
     for (suffix, test) in kinds {
         let job = job(view, Mpi, test);
@@ -235,6 +246,7 @@ fn memory_and_fft(out: &mut Summary, view: &View<'_>) {
 fn network(out: &mut Summary, view: &View<'_>) {
     let latency = |key: &str, test, name: &str| (format!("{key}_usec"), test, format!("{name}_s"), 1e6);
     let rate = |key: &str, test, name: &str| (format!("{key}_GBytes"), test, format!("{name}_bytes_per_s"), 1e-9);
+    // The order of the original's file, which follows neither test nor unit.
     for (key, test, name, scale) in [
         latency("MaxPingPongLatency", "ping-pong-latency", "latency_max"),
         latency("RandomlyOrderedRingLatency", "ring-latency", "random_latency"),
@@ -252,6 +264,7 @@ fn network(out: &mut Summary, view: &View<'_>) {
 }
 
 fn tail(out: &mut Summary, view: &View<'_>) {
+    // Constants of FFTE, the original's own FFT. M_OPENMP is -1 in a build without OpenMP, as this one is.
     for (key, value) in [("FFTEnblk", 16), ("FFTEnp", 8), ("FFTEl2size", 1_048_576), ("M_OPENMP", -1)] {
         out.word(key, &value.to_string());
     }
@@ -260,6 +273,7 @@ fn tail(out: &mut Summary, view: &View<'_>) {
     let most = threads.into_iter().fold(0.0, f64::max);
     let processors = match &view.record.machine {
         MachineRecord::Mpi { host, .. } | MachineRecord::Local { host } => f64::from(host.cpus),
+        // The processors of the host that simulates are not those of the machine that is reported.
         MachineRecord::Simulated { .. } => 0.0,
     };
     out.whole("omp_get_num_threads", most);
@@ -270,6 +284,7 @@ fn tail(out: &mut Summary, view: &View<'_>) {
     for key in ["MemProc", "MemSpec", "MemVal"].map(String::from).into_iter().chain(stages) {
         out.word(&key, "-1");
     }
+    // Algorithm 1 is what the original is built with by RA_SANDIA_NOPT.
     let hypercube = number(job(view, Mpi, "random-access"), "algorithm") == 1.0;
     let switches = ["HPCC_FFT_235", "HPCC_FFTW_ESTIMATE", "HPCC_MEMALLCTR", "HPL_USE_GETPROCESSTIMES"];
     for key in switches.into_iter().chain(["RA_SANDIA_NOPT", "RA_SANDIA_OPT2", "USING_FFTW"]) {

@@ -92,6 +92,7 @@ impl Format {
 /// All views in one format: as one document where the format can, else one after the other.
 pub fn write_all(format: &Format, views: &[View<'_>]) -> Result<String, String> {
     match format.together {
+        // Formats that write records together take every record, so none has to be refused here.
         Some(together) => together(views),
         None => views.iter().map(|view| format.write(view)).collect(),
     }

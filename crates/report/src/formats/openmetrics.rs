@@ -15,6 +15,7 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     let mut out = String::new();
     out.push_str("# TYPE tailback_run info\n# HELP tailback_run What ran.\n");
     for (i, view) in views.iter().enumerate() {
+        // The format wants `_info` at the end of the samples of such a family, but not in its name.
         let _ = writeln!(out, "tailback_run_info{{{}}} 1", labels(&about(i + 1, view)));
     }
     let mut passed = Family::new("tailback_run_passed", "", "1 if everything ran and all data were right.");
@@ -128,6 +129,7 @@ impl Family {
 }
 
 fn labels(pairs: &[(&str, String)]) -> String {
+    // Backslashes first, or those that the other two add would be doubled.
     let escape = |v: &str| v.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect::<Vec<_>>().join(",")
 }

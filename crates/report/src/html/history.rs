@@ -69,6 +69,7 @@ fn summary(all: &[Series]) -> Grid {
 /// Run by run; a run that lacks a figure has none of its values shifted into its place.
 fn values(group: &Group<'_>, all: &[Series]) -> Grid {
     let mut grid = Grid::new("Run by run", &["Run", "figure of merit", "value", "unit"]);
+    // Values are not tied to runs, so only a figure that every run has can be set beside them.
     let complete = all.iter().filter(|s| s.values.len() == group.runs.len());
     for s in complete.take(PICTURES) {
         let skip = group.runs.len().saturating_sub(NEWEST);

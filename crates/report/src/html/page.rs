@@ -11,6 +11,7 @@ use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+// Style and script stand in the page itself, so inline is all that it needs; pictures are SVG elements, not images.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// A table with more rows than this is folded.
@@ -29,6 +30,7 @@ impl Page {
     /// Begins a section.
     pub fn section(&mut self, title: &str) {
         let id = format!("s{}", self.contents.len() + 1);
+        // Each section closes the one before it; `whole` closes the last.
         if !self.contents.is_empty() {
             self.body.push_str("</section>\n");
         }
@@ -90,6 +92,7 @@ impl Page {
     }
 
     fn headline(&mut self, headline: &Headline) {
+        // Number and grade are made by subjects from numbers and fixed words; they have nothing to escape.
         let [first, second] = headline.sentences.each_ref().map(|s| escape(s));
         let level = headline.level;
         let _ = writeln!(

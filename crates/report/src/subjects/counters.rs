@@ -38,6 +38,7 @@ fn widest(view: &View<'_>) -> Grid {
     for phase in view.record.phases.iter().filter(|p| p.jobs.iter().any(|j| j.role == Role::Background)) {
         for counter in phase.counters.iter().filter(|c| c.per_node.len() > 1) {
             let mut row = vec![counter.name.clone(), counter.job.clone(), phase.name.clone()];
+            // Phases differ in length, so only growth per second can be compared between them.
             row.extend([0.0, 0.5, 1.0].map(|q| short(at(counter, q) / phase.elapsed_s)));
             rows.push((spread(counter), row));
         }
@@ -71,6 +72,7 @@ fn violins(view: &View<'_>) -> Option<Section> {
             None => groups.push((&one.1.name, vec![one])),
         }
     }
+    // A logarithmic axis needs a value above 0.
     groups.retain(|(_, group)| group.iter().any(|(_, c)| c.per_node.iter().any(|&v| v > 0)));
     let mut grid = Grid::new(
         "Growth of counters during a phase, over the nodes of a job",
@@ -83,6 +85,7 @@ fn violins(view: &View<'_>) -> Option<Section> {
     let (mut drawn, mut pictures) = (0, Vec::new());
     for (name, group) in &groups {
         drawn += group.len();
+        // A counter is drawn with all its rows or not at all: they are there to be compared.
         if drawn > most {
             break;
         }
@@ -102,6 +105,7 @@ fn violins(view: &View<'_>) -> Option<Section> {
 
 /// The value of the node at this share of them, in rising order.
 fn at(counter: &CounterRecord, share: f64) -> f64 {
+    // Records hold the values of nodes in rising order.
     let last = counter.per_node.len().saturating_sub(1);
     counter.per_node.get((share * last as f64).round() as usize).map_or(f64::NAN, |&v| v as f64)
 }

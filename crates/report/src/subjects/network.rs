@@ -56,6 +56,7 @@ fn stalls(network: &NetworkRecord) -> Grid {
 
 fn film(record: &NetworkRecord, runs: usize) -> Option<Section> {
     let bars = bars(record);
+    // `max_by` keeps the last of equals; turning the order round shows the first.
     let shown = (0..bars.len()).max_by(|&a, &b| bars[a].share.total_cmp(&bars[b].share).then(b.cmp(&a)))?;
     let what = if record.grouped {
         "A box is a group of switches, coloured by the cables inside it"
@@ -141,6 +142,7 @@ fn bundles(record: &NetworkRecord, rows: usize) -> Grid {
     for b in record.bundles.iter().take(rows) {
         let share = |i: usize| b.stalled(&record.slices, i);
         let at = record.worst_slice(b);
+        // Slices of no length would divide by 0.
         let load = b.bytes.sum() as f64 / (b.rate_bytes_per_s * seconds).max(1e-9);
         let mut row = vec![record.name(b), b.cables.to_string(), b.bytes.sum().to_string(), percent(load)];
         row.extend([percent(b.stalled_in_all(&record.slices)), (at + 1).to_string(), percent(share(at))]);

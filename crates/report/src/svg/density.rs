@@ -37,6 +37,7 @@ pub fn log_bins(values: impl IntoIterator<Item = (f64, f64, u64)>, per_decade: f
 pub type Density = Vec<(f64, f64)>;
 
 /// How fine densities look at their values before they are smoothed.
+// Three of these bins are one narrowest kernel, so binning cannot be seen in the curve.
 const FINE: f64 = 400.0;
 /// Points of a density.
 const POINTS: usize = 72;
@@ -74,6 +75,7 @@ fn bandwidth(points: &[(f64, f64)], total: f64) -> f64 {
         reached.map_or(mean, |p| p.0)
     };
     let spread = (quantile(0.75) - quantile(0.25)) / 1.34;
+    // Where half of all samples lie in one bin the quartiles are equal, and only the deviation sees the tail.
     let spread = if spread > 0.0 { spread.min(deviation) } else { deviation };
     (0.9 * spread * total.powf(-0.2)).max(NARROWEST)
 }

@@ -48,6 +48,7 @@ fn coordinate(x: f64) -> String {
     assert!(x.is_finite(), "a coordinate must be a number");
     let text = format!("{x:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
+    // A small negative number keeps its sign when it is rounded to 0.
     if text == "-0" { "0".into() } else { text.to_string() }
 }
 
@@ -72,6 +73,7 @@ impl Svg {
             // Steps are half horizontal and half vertical: saying only what changes halves their size.
             let _ = match i {
                 0 => write!(d, "M{} {}", at.0, at.1),
+                // Points that round to the same place cannot be told apart.
                 _ if at == last => continue,
                 _ if at.1 == last.1 => write!(d, "H{}", at.0),
                 _ if at.0 == last.0 => write!(d, "V{}", at.1),
@@ -133,6 +135,7 @@ impl Svg {
     }
 
     fn film(&mut self, head: &str, tag: &str, class: &str, (levels, shown): (&[u8], usize), tip: &str) {
+        // The script takes one character per slice, and keeps only the first word of the class: `class` must be one word.
         let all: String = levels.iter().map(|l| char::from(b'0' + l.min(&9))).collect();
         let now = levels.get(shown).copied().unwrap_or(0);
         let _ = writeln!(
@@ -233,7 +236,9 @@ pub const LEGEND_LINE: f64 = 14.0;
 pub fn legend_places<'a>(width: f64, names: impl IntoIterator<Item = &'a str>) -> Vec<(f64, usize)> {
     let (mut x, mut line) = (0.0, 0);
     let mut place = |name: &str| {
+        // A box of 10 and a gap of 4, the name, and the gap to the next one.
         let wide = 14.0 + text_width(name) + 14.0;
+        // A name wider than the picture does not leave an empty line above it.
         if x > 0.0 && x + wide > width {
             (x, line) = (0.0, line + 1);
         }

@@ -79,6 +79,7 @@ impl Frame {
         let mut end = None;
         for &(low, high, y) in bins {
             let (a, b, y) = (self.x.at(low), self.x.at(high), self.y.at(y));
+            // Pictures keep one decimal, so edges nearer than half of that are one edge; bins that meet need no way to the axis.
             if end.is_none_or(|e: f64| (e - a).abs() > 0.05) {
                 points.extend(end.map(|e| (e, floor)));
                 points.push((a, floor));
@@ -104,6 +105,7 @@ impl Frame {
         const SIDE: f64 = 3.0;
         let corner = |&(x, y): &(f64, f64)| (self.x.at(x) - SIDE / 2.0, self.y.at(y) - SIDE / 2.0);
         let mut corners: Vec<(f64, f64)> = points.iter().map(corner).collect();
+        // Pictures keep one decimal, so what falls on the same tenth is the same square and would only add to the page.
         let tenth = |x: f64| (x * 10.0).round() as i64;
         corners.sort_by_key(|c| (tenth(c.0), tenth(c.1)));
         corners.dedup_by_key(|c| (tenth(c.0), tenth(c.1)));
@@ -115,6 +117,7 @@ impl Frame {
         let (at, (low, high)) = (self.x.at(x), self.y.domain());
         let top = self.y.at(high) + 11.0 * row as f64;
         self.svg.line(&format!("rule {class}"), (at, self.y.at(low)), (at, top));
+        // A name that would leave the picture on the right stands to the left of its line.
         let end = at + 3.0 + text_width(name) > WIDTH - 4.0;
         let (shift, anchor) = if end { (-3.0, Anchor::End) } else { (3.0, Anchor::Start) };
         self.svg.text("halo", (at + shift, top + 9.0), anchor, name);

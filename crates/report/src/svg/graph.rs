@@ -51,6 +51,7 @@ pub fn graph(title: &str, about: &str, nodes: &[String], arrows: &[Arrow<'_>]) -
     let from = |node: usize| arrows.iter().filter(move |a| a.from == node).map(|a| a.to).collect::<Vec<_>>();
     let mut senders = once(arrows.iter().map(|a| a.from));
     let mut receivers = once(arrows.iter().map(|a| a.to));
+    // The order of each side rests on that of the other, so they take turns. Three rounds are chosen.
     for _ in 0..3 {
         receivers = order(&receivers, into, &senders);
         senders = order(&senders, from, &receivers);
@@ -96,6 +97,7 @@ fn spot(curve: &Curve, label: &str, taken: &[((f64, f64), &str)]) -> (f64, f64) 
         taken.iter().any(near)
     };
     let mut spots = SPOTS.iter().map(|t| curve.at(*t));
+    // In a graph so dense that every place is taken, the best place is as good as any.
     spots.find(|p| !touches(*p)).unwrap_or_else(|| curve.at(SPOTS[0]))
 }
 
@@ -106,6 +108,7 @@ struct Curve {
 
 impl Curve {
     fn new(a: (f64, f64), b: (f64, f64), shift: f64) -> Curve {
+        // A quadratic curve goes only half the way to its control point, hence twice the shift.
         let middle = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0 + 2.0 * shift);
         let rim = |node: (f64, f64)| {
             let (x, y) = (middle.0 - node.0, middle.1 - node.1);

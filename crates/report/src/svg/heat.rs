@@ -26,6 +26,7 @@ pub fn heat(title: &str, about: &str, heat: &Heat<'_>, least: f64) -> Svg {
     let top = if upright { heat.columns.iter().map(|n| text_width(n)).fold(20.0, f64::max) + 12.0 } else { 22.0 };
     let mut svg = Svg::new(title, about, WIDTH, top + CELL * heat.rows.len() as f64 + 6.0);
     let values = heat.cells.iter().flatten().flatten().map(|c| c.0).filter(|v| v.is_finite());
+    // The span is never empty, so its logarithm can be divided by.
     let most = values.fold(least * 1.01, f64::max);
     for (c, name) in heat.columns.iter().enumerate() {
         let x = left + width * (c as f64 + 0.5);

@@ -44,12 +44,14 @@ pub struct Bar {
 
 /// Draws the slice `shown`; at most `most` bundles one by one, the others as plain lines.
 pub fn network(title: &str, about: &str, network: &NetworkRecord, bars: &[Bar], (shown, most): (usize, usize)) -> Svg {
+    // Twice as wide as other pictures: a page gives it a row of its own.
     let scale = 2.0 * WIDTH / network.size.0;
     let (top, bottom) = network.boxes.iter().fold((f64::MAX, 0.0f64), |(a, b), one| (a.min(one.y), b.max(one.y)));
     let place = |b: &BoxRecord| (b.x * scale, (b.y - top) * scale + MARGIN);
     let (width, height) = (2.0 * WIDTH, (bottom - top).max(0.0) * scale + 2.0 * MARGIN);
     let mut svg = Svg::new(title, about, width, height + BARS);
     let at = |b: u32| network.boxes.get(b as usize).map_or((0.0, 0.0), place);
+    // Records list the bundles that stalled longest first, so what is left is what matters least.
     let (drawn, rest) = network.bundles.split_at(network.bundles.len().min(most));
     let plain = network.others.0.chunks_exact(2).map(|p| (at(p[0] as u32), at(p[1] as u32)));
     let left = rest.iter().filter(|b| b.from != b.to).map(|b| (at(b.from), at(b.to)));
@@ -106,6 +108,7 @@ fn boxes(svg: &mut Svg, network: &NetworkRecord, place: impl Fn(&BoxRecord) -> (
 fn timeline(svg: &mut Svg, bars: &[Bar], (top, width): (f64, f64), shown: usize) {
     let (left, each) = (12.0, (width - 24.0) / bars.len().max(1) as f64);
     let high = BARS - 14.0;
+    // Heights are relative to the worst slice: they say when to look, the words of a bar say how much.
     let most = bars.iter().map(|b| b.share).fold(1e-9, f64::max);
     for (i, bar) in bars.iter().enumerate() {
         let x = left + each * i as f64;

@@ -80,6 +80,7 @@ impl Rows {
     pub fn violin(&mut self, row: usize, class: &str, density: &Density, marks: &[f64]) {
         let (middle, most) = (self.middle(row), density.iter().map(|d| d.1).fold(0.0, f64::max));
         if most > 0.0 {
+            // A little less than half a row, so that neighbours do not touch.
             let half = 0.44 * self.pitch / most;
             let upper = density.iter().map(|&(v, d)| (self.x.at(v), middle - half * d));
             let lower = density.iter().rev().map(|&(v, d)| (self.x.at(v), middle + half * d));

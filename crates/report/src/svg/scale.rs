@@ -44,6 +44,7 @@ impl Scale {
     pub fn log(low: f64, high: f64) -> Scale {
         assert!(low > 0.0 && high.is_finite(), "a logarithmic scale has values above 0");
         let (low, high) = if low < high { (low.max(high * NARROW), high) } else { (low / 1.5, low * 1.5) };
+        // Three hundredths of the span in the logarithm, which is what the eye sees.
         let room = (high / low).powf(0.03);
         Scale { spacing: Spacing::Log, low: low / room, high: high * room, from: 0.0, to: 1.0 }
     }
@@ -62,6 +63,7 @@ impl Scale {
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.spacing {
             Spacing::Linear => (value - self.low) / (self.high - self.low),
+            // 0 has no logarithm; it lies on the lower edge as everything below the scale does.
             Spacing::Log => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
         };
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
@@ -71,6 +73,7 @@ impl Scale {
     pub fn ticks(&self) -> Vec<Tick> {
         let decades = (self.high / self.low).log10();
         match self.spacing {
+            // Over less than a factor of 5 too few powers, twos and fives are in sight to read values by.
             Spacing::Log if decades >= 0.7 => self.decades(decades),
             _ => self.even(),
         }
@@ -78,6 +81,7 @@ impl Scale {
 
     fn even(&self) -> Vec<Tick> {
         let step = step(self.high - self.low);
+        // The ends of a linear scale are multiples of the step, but a quotient may miss its whole number by rounding.
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         (first..=last).map(|i| tick(i as f64 * step)).collect()
@@ -85,6 +89,7 @@ impl Scale {
 
     /// Powers of ten; between them 2 and 5 where few powers are in sight, else unlabelled ticks.
     fn decades(&self, decades: f64) -> Vec<Tick> {
+        // About six labels fit; the other powers keep their ticks.
         let stride = (decades / 6.0).ceil() as i32;
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().floor() as i32);
         let mut ticks = Vec::new();
@@ -95,6 +100,7 @@ impl Scale {
                     continue;
                 }
                 let labelled = match digit {
+                    // Exponents may be negative.
                     1 => exponent.rem_euclid(stride) == 0,
                     2 | 5 => decades < 2.0,
                     _ => false,
@@ -130,6 +136,7 @@ pub fn short(x: f64) -> String {
     let a = x.abs();
     match a {
         0.0 => "0".into(),
+        // Limits lie half a last digit below the power, so that what rounds up to it is written with its prefix.
         _ if a >= 999_999_999.5 => trim(format!("{:.3}", x / 1e9)) + "G",
         _ if a >= 999_999.5 => trim(format!("{:.3}", x / 1e6)) + "M",
         _ if a >= 9_999.5 => trim(format!("{:.3}", x / 1e3)) + "k",

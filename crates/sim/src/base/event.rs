@@ -12,6 +12,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Bits of an event that name the object it happens to.
+// The other four bits are for the kind of event.
 pub(crate) const INDEX_BITS: u32 = 28;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
@@ -129,6 +130,7 @@ pub(crate) struct Queue {
 }
 
 /// The ring's reach: link and switch latencies lie well inside it, compute times and timers beyond.
+// About 2.1 us. A power of two, because a bucket's slot is found by a mask.
 const HORIZON_PS: u64 = 1 << 21;
 
 /// Buckets of up to so many events are sorted by insertion.
@@ -137,7 +139,9 @@ const FEW: usize = 12;
 impl Queue {
     /// A queue for about `per_second` events per second of virtual time.
     pub(crate) fn new(kind: QueueKind, per_second: f64) -> Queue {
+        // The upper limit leaves 128 buckets, so that the words of `occupied` are a power of two as well.
         let width = (12e12 / per_second.max(1.0)).clamp(64.0, 16384.0);
+        // Rounded down to a power of two, so that a time's bucket is a shift and no division.
         let shift = width.log2() as u32;
         let buckets = match kind {
             QueueKind::Calendar => (HORIZON_PS >> shift) as usize,
@@ -175,6 +179,7 @@ impl Queue {
 
     /// Adds an event that does not belong into the ring.
     fn push_aside(&mut self, entry: Due, ahead: u64) {
+        // A huge difference has wrapped: the queue has looked ahead to a later bucket before this event, as from mail, came.
         let late = ahead == 0 || ahead > u64::MAX / 2;
         let heap = if late && !self.heads.is_empty() { &mut self.late } else { &mut self.far };
         heap.push(Reverse(entry));
@@ -182,6 +187,7 @@ impl Queue {
 
     #[inline(always)]
     fn link(&mut self, entry: Due) {
+        // `reach` is one less than the number of buckets and so their mask too.
         let slot = (entry.time >> self.shift) as usize & self.reach as usize;
         let head = &mut self.heads[slot];
         let node = Node { entry, next: *head };
@@ -233,6 +239,7 @@ impl Queue {
 
     /// As `pop_before`, while there are late events.
     fn pop_late(&mut self, limit: u64) -> Option<(u64, Event)> {
+        // Without buckets every event is in `far`.
         let heap = if self.heads.is_empty() { &mut self.far } else { &mut self.late };
         let &Reverse(late) = heap.peek()?;
         let sorted = self.current.last().copied().filter(|e| *e < late);
@@ -260,6 +267,7 @@ impl Queue {
             (Some(a), None) | (None, Some(a)) => a,
             (None, None) => return false,
         };
+        // Before the slot is read: the heap's first event may belong into the bucket that is now current.
         if far.is_some() {
             self.fetch_far();
         }
@@ -313,6 +321,7 @@ impl Queue {
         if first != 0 {
             return Some(found(start + first.trailing_zeros() as usize));
         }
+        // The first word comes once more at the end, for its bits below `start`.
         (1..=words).find_map(|k| {
             let word = (start / 64 + k) & (words - 1);
             let bits = self.occupied[word];

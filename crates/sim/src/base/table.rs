@@ -57,6 +57,7 @@ impl Table {
     /// Sets the value of a key.
     pub(crate) fn set(&mut self, key: Key, value: u32) {
         debug_assert!(value != NONE);
+        // At most three quarters full: an empty place is what ends the search in `find`.
         if (self.len + 1) * 4 > self.places.len() * 3 {
             self.grow();
         }

@@ -81,6 +81,7 @@ impl Aimd {
         let source = &mut self.sources[s];
         let trips = (now.ps() - source.risen) / self.settings.rtt;
         source.rate += trips as f64 * self.settings.step;
+        // Whole round trips only: the remainder counts towards the next rise.
         source.risen += trips * self.settings.rtt;
         if source.rate < self.settings.line {
             return Some(s);
@@ -94,6 +95,7 @@ impl Aimd {
 impl Control for Aimd {
     fn lost(&mut self, now: Time, flow: TrafficFlow, _: &mut Asks) {
         let s = self.settled(now, flow).unwrap_or_else(|| {
+            // `cut` = 0 lets the first loss through below, which sets `risen` too before anybody reads it.
             let s = self.sources.insert(Source { rate: self.settings.line, cut: 0, risen: 0, sent: 0, bytes: 0 });
             self.source_of.set(flow.key(), s);
             s

@@ -79,6 +79,7 @@ struct DcqcnSettings {
     line: f64,
 }
 
+// The simulator's clock counts picoseconds.
 const US: u64 = 1_000_000;
 
 /// The authors' simulator: its configuration file; the byte counter and alpha's start as in the paper.
@@ -163,6 +164,7 @@ fn settings(params: &Params, config: &Config) -> Result<DcqcnSettings, String> {
             false => Err(format!("dcqcn: {name}={value} must be more than 0")),
         }
     };
+    // A threshold that is given counts as written, at ports of any rate.
     if params.size("kmin") > 0 || params.size("kmax") > 0 {
         s.per_rate = None;
     }
@@ -193,6 +195,7 @@ fn settings(params: &Params, config: &Config) -> Result<DcqcnSettings, String> {
     if s.g > 1.0 {
         return Err(format!("dcqcn: g={} is above 1; choose a share such as 0.00390625", s.g));
     }
+    // On a cable slower than the preset's slowest rate a cut would otherwise raise the rate.
     s.r_min = s.r_min.min(s.line);
     Ok(s)
 }
@@ -251,11 +254,14 @@ impl Source {
 
     /// A notice: the rate falls, and recovery begins anew.
     fn cut(&mut self, s: &DcqcnSettings, now: u64) {
+        // Steps that are due come first: they belong to the time before this notice.
         self.settle(s, now);
+        // 0 is a flow that was never cut: its first notice always counts.
         if self.cut > 0 && now < self.cut + s.decrease_interval {
             return;
         }
         self.cut = now;
+        // Recovery aims at the rate before the cut, and alpha grows only after it has set how deep the cut is.
         self.rt = self.rc;
         self.rc = (self.rc * (1.0 - self.alpha / 2.0)).max(s.r_min);
         self.alpha = (1.0 - s.g) * self.alpha + s.g;
@@ -266,12 +272,14 @@ impl Source {
     /// Takes the steps of both clocks that are due.
     fn settle(&mut self, s: &DcqcnSettings, now: u64) {
         let falls = (now - self.alpha_at) / s.alpha_interval;
+        // The bound keeps the exponent in an i32; after 2^20 falls alpha is 0 with every preset's g.
         self.alpha *= (1.0 - s.g).powi(falls.min(1 << 20) as i32);
         self.alpha_at += falls * s.alpha_interval;
         while now - self.timer_at >= s.rate_timer {
             self.timer_at += s.rate_timer;
             self.by_timer = self.by_timer.saturating_add(1);
             self.rise(s);
+            // A flow idle for long has many steps due; once it is free the rest would change next to nothing.
             if self.free(s) {
                 self.timer_at = now;
             }
@@ -280,6 +288,7 @@ impl Source {
 
     /// Counts bytes sent.
     fn count(&mut self, s: &DcqcnSettings, bytes: u64) {
+        // The preset `hpcc` has no byte counter.
         if s.byte_counter == u64::MAX {
             return;
         }
@@ -306,6 +315,8 @@ impl Source {
 
     /// Whether it is as good as never having been cut.
     fn free(&self, s: &DcqcnSettings) -> bool {
+        // Every rise halves the distance to the target, so the line rate is only approached.
+        // Chosen: the last 0.1 % counts as none.
         self.rc >= s.line * 0.999
     }
 }
@@ -357,6 +368,7 @@ impl Control for Dcqcn {
     }
 
     fn pace(&mut self, now: Time, flow: TrafficFlow, _: u32) -> Time {
+        // Flows that were never told of, or have recovered, have no state and go at the cable's rate.
         let Some(s) = self.source_of.get(flow.key()) else { return now };
         let source = &mut self.sources[s];
         source.settle(&self.settings, now.ps());
@@ -365,6 +377,7 @@ impl Control for Dcqcn {
             self.sources.free(s);
             return now;
         }
+        // The gap is the last packet's time at the current rate, in picoseconds, rounded up so that the rate is never exceeded.
         let gap = (f64::from(source.sent_bytes) * 1e12 / source.rc).ceil() as u64;
         now.max(Time::from_ps(source.sent + gap))
     }

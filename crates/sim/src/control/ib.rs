@@ -78,9 +78,11 @@ fn settings(params: &Params, config: &Config) -> Result<IbSettings, String> {
     let limit = within("ccti_limit", 1, 16_383)?;
     let weight = within("threshold", 0, 15)?;
     let hosts = match within("hosts", 0, 1_000_000)? {
+        // With one host all entries would be 0 and the table without effect.
         0 => config.endpoints().max(2) as f64,
         n => n as f64,
     };
+    // Less one: the delay comes on top of the packet's own time, so entry 0 is no delay.
     let entry = |i: u64| hosts.powf(i as f64 / limit as f64) - 1.0;
     Ok(IbSettings {
         threshold: (weight > 0).then(|| u64::from(config.switch.buffer) * (16 - weight) / 16),
@@ -124,10 +126,13 @@ impl Ib {
     fn settled(&mut self, now: Time, flow: TrafficFlow) -> Option<u32> {
         let s = self.source_of.get(flow.key())?;
         let (settings, source) = (&self.settings, &mut self.sources[s]);
+        // All flows share the port's clock, so a flow's first step back may come sooner than a whole period after its mark.
         let ticks = now.ps() / settings.timer;
+        // `begin` starts at `min` and the index never falls below it, so the difference is not negative.
         let fall = (ticks - source.ticks).min(u64::from(source.ccti - settings.min)) as u32;
         source.ccti -= fall;
         source.ticks = ticks;
+        // Never with `ccti_min` above 0: such a flow keeps its delay, and with it its state.
         if source.ccti == 0 {
             self.source_of.remove(flow.key());
             self.sources.free(s);
@@ -154,6 +159,7 @@ impl Control for Ib {
         }
         let key = (u64::from(spot.switch), u64::from(spot.port));
         let u = self.unmarked_of.get(key).unwrap_or_else(|| {
+            // A new port starts as if its turn had come: the first packet above the threshold is marked.
             let u = self.unmarked.insert(self.settings.marking_rate);
             self.unmarked_of.set(key, u);
             u
@@ -187,6 +193,7 @@ impl Control for Ib {
     fn sent(&mut self, now: Time, flow: TrafficFlow, bytes: u32, _: &mut Asks) {
         let s = match self.source_of.get(flow.key()) {
             Some(s) => s,
+            // With `ccti_min` flows are delayed without any mark, so their state begins with their first packet.
             None if self.settings.min > 0 => self.begin(now, flow),
             None => return,
         };

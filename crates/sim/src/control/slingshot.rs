@@ -31,6 +31,7 @@ pub const SLINGSHOT: ControlEntry = ControlEntry {
         source: "De Sensi et al., SC 2020; SST merlin, portControl",
         params: &[
             Param::new("threshold", Kind::Size, "32KiB", "bytes at a last hop that call for action"),
+            // 6 sources, 128 bytes, 4 drain times and 5 rounds are the values of merlin's portControl.
             Param::new("sources", Kind::Count, "6", "fewer sources are left alone"),
             Param::new("packet_size", Kind::Size, "128", "shorter packets do not count"),
             Param::new("hold", Kind::Real, "4", "hold-off, in drain times of what waits"),
@@ -44,6 +45,7 @@ pub const SLINGSHOT: ControlEntry = ControlEntry {
 };
 
 /// A notice says two things in 32 bits: the number of sources below, the hold-off in these units above.
+// Chosen: 16 bits of 128 ns reach 8.4 ms; a longer hold-off is cut to that.
 const HOLD_UNIT_PS: u64 = 128_000;
 const HALF: u64 = 0xffff;
 
@@ -147,6 +149,7 @@ impl Slingshot {
         if let Some(m) = self.member_of.get(flow.key()) {
             let member = &mut self.members[m];
             member.bytes += u64::from(bytes);
+            // `seen` may lie in the future: a source that holds off is silent and has not gone.
             member.seen = member.seen.max(now.ps());
             return false;
         }
@@ -168,6 +171,7 @@ impl Slingshot {
         let drain = if hold { s.hold * port.bytes as f64 * 1e12 / s.rate } else { 0.0 };
         // Sources that all began again at once would fill the queue at once.
         let turn = if hold { s.packet * 1e12 / (s.share * s.rate) } else { 0.0 };
+        // Newcomers told alone leave the count that the others know, so that small changes add up to an eighth.
         if !only_new {
             port.told = n;
         }
@@ -175,6 +179,7 @@ impl Slingshot {
             let flow = TrafficFlow { from, to: port.to };
             let m = self.member_of.get(flow.key()).expect("members are known");
             let member = &mut self.members[m];
+            // Turns count all members, told or not, so that a newcomer's comes after those under way.
             let units = ((drain + turn * i as f64) / HOLD_UNIT_PS as f64).ceil().min(HALF as f64) as u64;
             if only_new && member.told {
                 continue;
@@ -192,6 +197,7 @@ impl Slingshot {
         let port = &mut self.ports[p];
         let drain = self.settings.hold * port.bytes as f64 * 1e12 / self.settings.rate;
         port.watched = true;
+        // Sources act only once the notice has reached them; a look before that would see the old queue.
         asks.timers.push((now + Time::from_ps(again.max(drain) as u64) + self.settings.notice, p));
     }
 
@@ -206,6 +212,7 @@ impl Slingshot {
             let flow = TrafficFlow { from, to };
             let m = member_of.get(flow.key()).expect("members are known");
             let member = members[m];
+            // What still waits will be subtracted in `forwarded`, so its member must stay.
             if member.bytes > 0 || member.seen + window > now.ps() {
                 return true;
             }
@@ -222,6 +229,7 @@ impl Slingshot {
 impl Control for Slingshot {
     fn queued(&mut self, now: Time, spot: Spot, seen: Seen, _: &mut Rng, asks: &mut Asks) -> bool {
         let Some(to) = spot.edge else { return false };
+        // `forwarded` leaves out the same packets, or the counts would not return to zero.
         if seen.bytes < self.settings.packet_size {
             return false;
         }
@@ -245,6 +253,7 @@ impl Control for Slingshot {
             && seen.bytes >= self.settings.packet_size
         {
             let member = &mut self.members[m];
+            // `queued` has counted every packet that waited, so neither count falls below zero.
             member.bytes -= u64::from(seen.bytes);
             member.seen = member.seen.max(now.ps());
             let p = self.port(to);
@@ -254,6 +263,7 @@ impl Control for Slingshot {
     }
 
     fn timer(&mut self, now: Time, p: u32, asks: &mut Asks) {
+        // First of all, because the number of sources left decides below who is told what.
         self.expire(now, p, asks);
         let (threshold, sources) = (self.settings.threshold, self.settings.sources);
         let port = &mut self.ports[p];
@@ -264,6 +274,7 @@ impl Control for Slingshot {
             return;
         }
         if port.told > 0 {
+            // Still full after the hold-off: what stood in buffers further back has come in, so all hold off again.
             if port.bytes >= threshold {
                 self.tell(now, p, true, false, asks);
             } else if n < sources.div_ceil(2) {
@@ -280,6 +291,7 @@ impl Control for Slingshot {
     fn notified(&mut self, now: Time, flow: TrafficFlow, value: u32, _: &mut Asks) {
         let (n, hold) = (u64::from(value) & HALF, (u64::from(value) >> 16) * HOLD_UNIT_PS);
         let known = self.brake_of.get(flow.key());
+        // The word of release, for sources that have gone or are let go.
         if n <= 1 && hold == 0 {
             if let Some(b) = known {
                 self.brake_of.remove(flow.key());
@@ -293,6 +305,7 @@ impl Control for Slingshot {
             b
         });
         let brake = &mut self.brakes[b];
+        // A later notice does not shorten a hold-off under way.
         brake.hold = brake.hold.max(now.ps() + hold);
         brake.ps_per_byte = n as f64 * 1e12 / (self.settings.share * self.settings.rate);
     }

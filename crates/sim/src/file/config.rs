@@ -53,6 +53,7 @@ knobs! {
     struct HostConfig = "host" "what a rank's processor costs" {
         send_overhead: Time = "200ns" "time of a rank to start a send" in [0.0, 1.0];
         recv_overhead: Time = "200ns" "time of a rank to end a receive" in [0.0, 1.0];
+        // Never 0: virtual time must pass for a rank that looks again and again.
         test_cost: Time = "50ns" "time of a look at a pending operation" in [1e-12, 1.0];
         flops: f64 = "4e9" "floating-point operations per second of a rank" in [1e3, 1e18];
         memory_rate: Rate = "8GB/s" "memory rate of a rank" in [1e3, 1e15];
@@ -167,6 +168,7 @@ impl Config {
         let topology = chosen(&mut file, "topology", "single-switch")?;
         let routing = chosen(&mut file, "routing", "minimal")?;
         let control = chosen(&mut file, "control", "none")?;
+        // All sections have been taken out: whatever is left must be a key of the top level.
         let top = || Config::CARD.params.iter().map(|p| p.name);
         if let Some(wrong) = file.keys().find(|key| !top().any(|name| name == *key)) {
             let sections = CARDS[1..].iter().map(|card| card.name);
@@ -209,6 +211,7 @@ impl Config {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let mut limits = Vec::new();
         self.add_limits("", &mut limits);
+        // Both factors may be in range and the product still too large.
         let (name, value) = ("nodes x ranks_per_node".to_string(), self.ranks() as f64);
         limits.push(Limit { name, value, least: Least::Is(1.0), most: 4e6 });
         self.host.add_limits("host.", &mut limits);
@@ -229,6 +232,7 @@ impl Config {
 /// Takes a section that chooses a line of a table by `kind` out of the file.
 fn chosen(file: &mut toml::Table, name: &str, default: &str) -> Result<(String, Params), ConfigError> {
     let mut given = section(file, name)?;
+    // Whether the kind exists and its parameters fit is asked when the network is built: its table has the cards.
     let kind = given.remove("kind").unwrap_or_else(|| default.to_string());
     Ok((kind, given))
 }

@@ -98,12 +98,14 @@ pub(crate) fn read(value: Option<toml::Value>) -> Result<Vec<Fault>, ConfigError
             ("", switch) if !switch.is_empty() => FaultSite::Switch(number(switch, "switch")?),
             _ => return Err(absurd("a fault needs either `link` or `switch`".into())),
         };
+        // Not by its value: the card's default only fills the place of a rate that is not given.
         let rate = given.contains_key("rate").then(|| params.rate("rate"));
         if rate.is_some() && matches!(site, FaultSite::Switch(_)) {
             return Err(absurd(format!("{site}: a switch is lost and has no `rate`; slow its links one by one")));
         }
         faults.push(Fault { at: params.time("at"), site, rate });
     }
+    // Stable, so that faults of one moment happen in the order of the file.
     faults.sort_by_key(|f| f.at);
     Ok(faults)
 }

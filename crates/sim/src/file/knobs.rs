@@ -83,6 +83,7 @@ sorts! {
     [] Time as Time: Time, |p, n| p.time(n), Time::to_string, |x| x.secs();
     [] Rate as Rate: Rate, |p, n| p.rate(n), Rate::to_string, |x| x.bytes_per_s();
     [] f64 as f64: Real, |p, n| p.real(n), f64::to_string, |x| *x;
+    // Times are whole picoseconds: a gap that rounds to 0 is compared as one of them, so that nothing is divided by 0.
     [] PerSecond as Time: Real, |p, n| Time::from_secs(1.0 / p.real(n)), Time::to_string, |x| 1.0 / x.secs().max(1e-12);
 }
 
@@ -136,6 +137,7 @@ impl Limit {
             Least::Is(x) => x,
             Least::Packet => f64::from(config.packet()),
         };
+        // NaN lies in no range, so it is refused too.
         match (least..=*most).contains(value) {
             true => Ok(()),
             false => Err(format!("{name} = {value} is out of range; choose {least} to {most} (base units)")),
@@ -173,6 +175,7 @@ macro_rules! knobs {
 
             /// Reads what is given, with defaults for the rest, and adds the fields that are no knobs.
             fn read(mut given: Params, ($($also,)*): ($($also_type,)*)) -> Result<$name, ParamError> {
+                // Before the card fills in defaults: afterwards nothing tells what was given.
                 for (name, like) in Self::LIKE {
                     if let Some(value) = given.get(*like).cloned() {
                         given.entry(name.to_string()).or_insert(value);

@@ -27,6 +27,7 @@ pub(crate) struct Matching {
 
 /// The key of a message from world rank `from` to the part's rank `to`.
 pub(crate) fn key(to: u32, from: u32, context: u64, tag: u16) -> Key {
+    // Distinct as long as both ranks are below 2^24.
     (context, u64::from(to) << 40 | u64::from(from) << 16 | u64::from(tag))
 }
 

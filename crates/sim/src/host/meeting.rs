@@ -108,7 +108,9 @@ impl Meetings {
         let mut meeting = open.remove(&join.key).expect("just used");
         drop(open);
         meeting.said.sort_by_key(|s| s.rank);
+        // The depth of a binomial tree: the binary logarithm of its size, rounded up.
         let depth = u64::from(join.members.size.next_power_of_two().trailing_zeros());
+        // Members of other parts cannot hear of it before the window is over.
         let least = if fabric.parts.len() > 1 { fabric.lookahead } else { 0 };
         // Up the tree, then down it: a rank hears after as many steps as it has bits, so that ranks do not all go on at one instant.
         let heard = |rank: usize| (depth + u64::from(rank.count_ones())) * fabric.tree_step;
@@ -131,6 +133,7 @@ impl Meetings {
         for Release { key, time, rank, outcome } in over {
             let state = &mut host.ranks[rank as usize];
             state.outcomes.push((key, time, outcome));
+            // A rank that does not wait for it yet finds the outcome when it asks.
             if state.blocked == Blocked::Meeting(key) {
                 let time = time.max(state.clock).max(net.clock.now);
                 net.clock.push(time, Event::Resume(rank));
@@ -177,6 +180,7 @@ fn split(meeting: Key, said: &[Said]) -> Vec<(u32, Agreed)> {
 
 /// The context of a part: 64 mixed bits of its origin, so that equal ones do not occur in practice.
 fn child(meeting: Key, color: u32) -> u64 {
+    // The mixing steps of SplitMix64, once per word.
     let mut z = meeting.context;
     for word in [u64::from(meeting.number), u64::from(color)] {
         z = (z ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -49,6 +49,7 @@ impl Order {
 
     /// The message after the one just let through, if it is here already.
     pub(crate) fn next(&mut self, from: u32, to: u32) -> Option<Head> {
+        // The usual case, without a search.
         if self.early.is_empty() {
             return None;
         }

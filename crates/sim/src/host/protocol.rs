@@ -137,6 +137,7 @@ impl Host {
         let clock = self.begin_op(net, route.local);
         let request = self.request(net, Doing::Send, route, tag, len);
         let near = net.fabric.node_of(route.me) == net.fabric.node_of(route.peer);
+        // Inside a node there is no rendezvous: a copy of any length is made without asking.
         let eager = near || len <= net.fabric.config.protocol.eager as u64;
         let mut head = Head {
             kind: if eager { Kind::Eager } else { Kind::Ask },
@@ -148,12 +149,14 @@ impl Host {
             request,
             ..Head::default()
         };
+        // A rank copies one message at a time, so those inside a node cannot overtake each other.
         if !near && let Some(order) = self.order.as_mut() {
             head.at = order.number(route.me, route.peer);
         }
         if eager {
             head.payload = payload;
         } else {
+            // Kept at the source until the receiver's clear-to-send comes.
             net.operations.requests[request].payload = payload;
         }
         self.launch(net, head, clock);
@@ -214,6 +217,7 @@ impl Host {
         let carried = head.carried();
         end += (carried >> 16) * self.copy.time(1 << 16) + self.copy.time(carried as u32 & 0xffff);
         rank.copying = end;
+        // Puts and gets are complete when their answers come.
         if head.kind == Kind::Eager {
             net.operations.complete(&mut net.clock, head.request, end, 0);
         }
@@ -239,6 +243,7 @@ impl Host {
             Kind::Put => self.put(net, head, time),
             Kind::Get => self.get(net, head, time),
             Kind::PutDone | Kind::GetDone => {
+                // Inside a node no NIC has counted the put or get as under way.
                 if net.fabric.node_of(head.from) != net.fabric.node_of(head.to) {
                     net.answered(net.fabric.endpoint_of(head.to));
                 }
@@ -256,6 +261,7 @@ impl Host {
             return self.seek_receive(net, head, time);
         }
         let mut next = self.order.as_mut().and_then(|order| order.arrived(head));
+        // Those that came early are matched at the time of the one they waited for.
         while let Some(head) = next {
             self.seek_receive(net, head, time);
             next = self.order.as_mut().and_then(|order| order.next(from, to));
@@ -339,6 +345,7 @@ fn complete_receive(net: &mut Net<'_>, request: u32, time: u64) {
 /// Folds a delivery into the log whose hash says whether two runs were the same.
 fn log(net: &mut Net<'_>, head: &Head, time: u64) {
     let word = time ^ u64::from(head.from) << 40 ^ u64::from(head.to) << 16 ^ (head.kind as u64) << 12 ^ head.len << 1;
+    // The multiplier is 2^64 divided by the golden ratio.
     let mixed = (net.totals.log ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     net.totals.log = mixed ^ (mixed >> 29);
 }

@@ -60,6 +60,7 @@ impl Windows {
     pub(crate) fn read(&self, name: WindowName, at: usize, len: usize) -> Option<Box<[u8]>> {
         let memory = &self.list[self.of.get(name.key())?];
         let end = at.checked_add(len).filter(|&end| end <= memory.len)?;
+        // Nothing has been written yet, and a window begins with zeros.
         Some(if memory.bytes.is_empty() { vec![0; len].into() } else { memory.bytes[at..end].into() })
     }
 }

@@ -149,6 +149,7 @@ impl Outs {
 
     fn make(&mut self, switch: &SwitchConfig, link: &Link) -> Out {
         let is_nic = link.from & ENDPOINT != 0;
+        // In a network that drops these are too many to run out: there `limit` decides.
         let buffer = switch.credits(link.reach);
         // The endpoints of a part are numbered in the order of their links.
         let nic = self.nics;
@@ -212,10 +213,12 @@ impl Outs {
     #[inline]
     pub(crate) fn may_leave(&mut self, o: u32, now: u64, packet: &Packet) -> Option<u64> {
         let out = &self.list[o as usize];
+        // The last packet begins to leave at `busy - lead`. If that is still to come it is in the stage, which has room for one.
         if out.waiting != 0 || out.busy > now + u64::from(out.lead) {
             return None;
         }
         let start = out.busy.max(now);
+        // As of now, not of `start`: credits that come back in between are not counted on.
         self.take_returns(o, now);
         (self.credits(o, packet.out_vc) >= packet.wire).then_some(start)
     }
@@ -226,8 +229,10 @@ impl Outs {
     pub(crate) fn occupy(&mut self, o: u32, start: u64, packet: &Packet) -> (u64, u64) {
         let out = &mut self.list[o as usize];
         let kind = &self.kinds[usize::from(out.kind)];
+        // Cut-through: behind a slower cable the tail cannot leave before it has come in.
         let tail = (start + kind.pace.time(packet.wire)).max(packet.ready + u64::from(packet.span));
         out.busy = tail;
+        // It fits: `Fabric::lay` and the faults refuse rates at which a packet takes more than 32 bits of picoseconds.
         out.lead = (tail - start) as u32;
         out.bytes += u64::from(packet.wire);
         out.packets = out.packets.saturating_add(1);
@@ -282,6 +287,7 @@ impl Outs {
     /// Packets leave an input by outputs of different speed and differ in length, so returns may overtake each other a little.
     #[cold]
     fn insert_return(&mut self, o: u32, r: u32, time: u64, now: u64) {
+        // What is due is not worth searching through.
         self.take_returns(o, now);
         let out = &mut self.list[o as usize];
         let mut at = out.first_return;
@@ -290,6 +296,7 @@ impl Outs {
             out.first_return = r;
             return;
         }
+        // The last return is later than this one, as the caller has seen, so the search ends before the list does.
         loop {
             let next = self.returns[at as usize].next;
             if self.returns[next as usize].time > time {
@@ -303,6 +310,7 @@ impl Outs {
 
     /// When the next credits are back.
     pub(crate) fn next_return(&self, o: u32) -> Option<u64> {
+        // `NONE` is beyond the end of any list: no credits are on their way.
         self.returns.get(self.list[o as usize].first_return as usize).map(|r| r.time)
     }
 
@@ -348,6 +356,7 @@ impl Outs {
     /// Bytes sent, and picoseconds stalled until a time, with a stall that is still under way.
     pub(crate) fn so_far(&self, o: u32, at: u64) -> (u64, u64) {
         let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
+        // With several parts a slice ends after its window, when a stall may have begun later than `at`.
         let under_way = if out.stalled { at.saturating_sub(rare.stalled_since) } else { 0 };
         (out.bytes, rare.stalled_ps + under_way)
     }
@@ -365,6 +374,7 @@ impl Outs {
     /// Puts a packet into the queue of its input, output and channel. The packet before it there, or [`NONE`].
     pub(crate) fn enqueue(&mut self, o: u32, id: u32, packet: &Packet, ports: Port) -> u32 {
         let out = &mut self.list[o as usize];
+        // Made at the first wait: an output for which nobody ever waits needs no queues.
         if out.block == NONE {
             out.block = self.queues.len() as u32;
             let size = usize::from(ports) * self.vcs;
@@ -382,6 +392,7 @@ impl Outs {
             return before;
         }
         queue.head = id;
+        // A ring is known by its last queue, whose `next` is the first: both ends are at hand.
         let last = std::mem::replace(&mut self.rings[o as usize * self.vcs + vc], q);
         if last == NONE {
             queue.next = q;
@@ -410,6 +421,7 @@ impl Outs {
         let queue = &mut self.queues[q as usize];
         queue.head = next;
         if next != NONE {
+            // The queue just served is now the last of the ring: so inputs take turns.
             *ring = q;
             return;
         }

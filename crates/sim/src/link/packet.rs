@@ -67,6 +67,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether it travels in the control class.
     pub(crate) fn is_control(self) -> bool {
+        // Not `GetDone`, which carries data, and not the requests, which travel as data do.
         matches!(self, Kind::Clear | Kind::PutDone | Kind::Notice)
     }
 }

@@ -188,19 +188,23 @@ impl Fabric {
     /// Numbers everything. Parts without look-ahead cannot run in parallel, so then there is one part.
     fn lay(&mut self, wiring: &Wiring) -> Result<(), ConfigError> {
         let groups = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
+        // Parts are numbered in 16 bits.
         if groups > usize::from(u16::MAX) {
             return Err(ConfigError::Absurd(format!("{groups} groups of switches are too many; at most 65535")));
         }
         let parts = groups.min((self.config.endpoints() / PART_ENDPOINTS).max(PARTS));
+        // Neighbouring groups share a part, and parts differ by one group at most.
         let merged: Vec<u32> = wiring.groups.iter().map(|&g| (g as usize * parts / groups) as u32).collect();
         self.number(wiring, &merged, parts);
         let packet = self.config.packet();
+        // `Packet::span` and `Out::lead` keep this time in 32 bits of picoseconds.
         if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
             return Err(ConfigError::Absurd(format!(
                 "a cable of {} takes longer than 4 ms for a packet of {packet} bytes; raise its rate or lower nic.mtu",
                 Rate::from_bytes_per_s(slow.rate)
             )));
         }
+        // Packets cross from part to part one way, their credits the other: both bound the look-ahead.
         let crossing = self.links.iter().filter(|l| l.lp_from != l.lp_to);
         self.lookahead = crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX);
         if self.lookahead == 0 {
@@ -217,6 +221,7 @@ impl Fabric {
         self.nodes = Vec::new();
         self.endpoints = Vec::new();
         for node in 0..self.config.nodes {
+            // A node is in one part, that of its first NIC, also if its other NICs are at switches of other parts.
             let (switch, _) = wiring.attached[node * nics];
             let lp = groups[switch as usize] as u16;
             let part = &mut self.parts[usize::from(lp)];
@@ -238,6 +243,7 @@ impl Fabric {
         // A switch's ports in order: what is at the other end, and the cable.
         let mut ports: Vec<Vec<(u32, Port, Cable)>> =
             wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(&nic, nic.eject_rate)); usize::from(n)]).collect();
+        // The topology may have room for more endpoints than the machine has.
         for (e, &(switch, port)) in wiring.attached.iter().enumerate().take(self.config.endpoints()) {
             ports[switch as usize][usize::from(port)].0 = ENDPOINT | e as u32;
         }
@@ -259,6 +265,7 @@ impl Fabric {
             while let Some(s) = order.next_if(|&s| groups[s] as usize == lp) {
                 self.switches[s].first_link = self.links.len() as u32;
                 for (port, &(to, to_port, cable)) in ports[s].iter().enumerate() {
+                    // `NONE` first: it has the bit of endpoints too. An unused port does not bound the look-ahead.
                     let lp_to = match to {
                         NONE => lp as u16,
                         e if e & ENDPOINT != 0 => self.endpoints[(e & !ENDPOINT) as usize].lp,
@@ -300,6 +307,7 @@ impl Fabric {
                 lp_from: lp as u16,
                 lp_to: groups[end.switch as usize] as u16,
                 latency: cable.latency.ps() + router,
+                // A credit comes back to a NIC, which has no switch latency to add.
                 credit_latency: cable.latency.ps(),
                 pace: Pace::new(cable.rate),
                 rate: cable.rate.bytes_per_s(),
@@ -369,6 +377,7 @@ impl Fabric {
         let (mtu, header) = (u64::from(self.config.nic.mtu), self.config.nic.header);
         let overhead = self.config.nic.packet_overhead.ps();
         let path = self.path(from, to);
+        // All packets but the last: there always is a last one, also of a message without bytes.
         let full = bytes.saturating_sub(1) / mtu;
         let last = (bytes - full * mtu) as u32 + header;
         let latency: u64 = path.iter().map(|l| l.latency).sum();

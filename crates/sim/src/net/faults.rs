@@ -17,6 +17,7 @@ use spec::Rng;
 use std::sync::{Mutex, PoisonError};
 
 /// Detours to try before a pair counts as cut off.
+// Middles are drawn at random, so a pair may count as cut off although a rare detour is left.
 const DETOURS: usize = 256;
 /// Packets that are still lost so many times `protocol.resend` after the last fault will be lost for ever.
 const PATIENCE: u64 = 1000;
@@ -66,10 +67,12 @@ fn resolve_one(fabric: &Fabric, fault: Fault) -> Result<Resolved, ConfigError> {
             out.extend(all.filter(|&l| fabric.links[l as usize].to == b));
         }
     }
+    // Ports without a cable cannot break; if there is nothing else, the place is wrong.
     out.retain(|&l| fabric.links[l as usize].to != NONE);
     if out.is_empty() {
         return Err(absurd(format!("fault: {}: there is no such cable", fault.site)));
     }
+    // The same limit as for new cables in `Fabric::lay`: 32 bits of picoseconds per packet.
     if let Some(rate) = fault.rate
         && Pace::new(rate).time(fabric.config.packet()) > u64::from(u32::MAX)
     {
@@ -121,6 +124,7 @@ impl Health {
 
     /// Whether a shortest way is left from a switch to another.
     fn reaches(&self, fabric: &Fabric, at: Switch, to: Target) -> bool {
+        // A lock that nobody contends for: a part has one thread, but `Survivors` is a topology and so must be `Sync`.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.search(fabric, at, to, &mut known)
     }
@@ -139,6 +143,7 @@ impl Health {
         let mut ways = Ways::default();
         fabric.topology.ways(at, to, &mut ways);
         let first = fabric.switches[at as usize].first_link;
+        // It ends: every way is a shortest one, so each step is nearer to the target.
         let left = ways.ports.iter().any(|&port| {
             let link = first + u32::from(port);
             !self.down[link as usize] && self.search(fabric, fabric.links[link as usize].to, to, known)
@@ -177,6 +182,7 @@ impl Topology for Survivors<'_> {
             let next = self.fabric.links[link as usize].to;
             !self.health.down[link as usize] && self.health.reaches(self.fabric, next, to)
         });
+        // The list is shorter now: the number of the fixed way must still be one of those that are left.
         out.fixed %= out.ports.len().max(1);
     }
     fn hops(&self, from: Switch, to: Switch) -> u32 {
@@ -222,10 +228,12 @@ impl Net<'_> {
         if let FaultSite::Switch(s) = fault.site {
             health.lost[s as usize] = true;
         }
+        // All are marked before anything moves: what leaves one queue must not choose another link of the same fault.
         for &link in links {
             health.down[link as usize] = fault.rate.is_none();
         }
         for &link in links {
+            // Every part hears of every fault and changes its own outputs only.
             let o = link.wrapping_sub(self.outs.first);
             if o as usize >= self.outs.list.len() {
                 continue;

@@ -76,6 +76,7 @@ impl Net<'_> {
                     self.note_later(self.clock.now + delay.ps(), notice.flow, notice.value);
                 }
                 By::Side(delay) => {
+                    // However short the delay: no effect on another part may fall into this window.
                     let time = self.clock.now + delay.ps().max(self.fabric.lookahead);
                     self.mail.to(home).notices.push((time, notice.flow, notice.value));
                 }

@@ -22,6 +22,7 @@ impl Net<'_> {
         if home == self.id {
             self.take_back(self.clock.now + wait, packet, head);
         } else {
+            // However short the timeout: no effect on another part may fall into this window.
             let time = self.clock.now + wait.max(self.fabric.lookahead);
             self.mail.to(home).returned.push((time, packet, head));
         }

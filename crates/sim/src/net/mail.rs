@@ -52,6 +52,7 @@ impl Outbox {
 
     /// Takes out the mail for one of the parts that have some.
     pub(crate) fn take(&mut self) -> Option<(u16, Mail)> {
+        // The last first: their order is of no account, because each receiver sorts its mail by sender.
         let to = self.addressed.pop()?;
         let empty = self.spare.pop().unwrap_or_default();
         Some((to, std::mem::replace(&mut self.mail[usize::from(to)], empty)))

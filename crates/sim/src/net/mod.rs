@@ -69,6 +69,7 @@ impl<'f> Net<'f> {
         let (part, config) = (&fabric.parts[usize::from(id)], &fabric.config);
         let packets = config.nic.rate.bytes_per_s() / f64::from(config.packet());
         let mut clock = Clock::new(config.event_queue, packets * EVENTS_PER_PACKET * part.endpoints.len() as f64);
+        // Pushed before any rank's first event, so that a fault at time zero comes first.
         for (number, resolved) in fabric.faults.iter().enumerate() {
             clock.push(resolved.fault.at.ps(), Event::Fault(number as u32));
         }
@@ -95,6 +96,7 @@ impl<'f> Net<'f> {
     pub(crate) fn copy(&mut self, head: Head, time: u64) {
         let carried = head.carried();
         self.totals.messages += 1;
+        // Both at once: nothing is lost inside a node, and the two must agree at the end of a run.
         self.totals.injected += carried;
         self.totals.delivered += carried;
         let head = self.heads.insert(head);

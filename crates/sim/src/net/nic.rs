@@ -142,6 +142,7 @@ impl Net<'_> {
         if matches!(message.head.kind, Kind::Put | Kind::Get) {
             let nic = &mut self.nics.list[n];
             if nic.outstanding >= self.fabric.config.nic.outstanding {
+                // Held back outside the flows, so that other messages to the same destination are not held up.
                 let tail = std::mem::replace(&mut nic.blocked_tail, id);
                 match tail {
                     NONE => nic.blocked_head = id,
@@ -163,6 +164,7 @@ impl Net<'_> {
             nic.outstanding -= 1;
             return;
         }
+        // `outstanding` stays as it is: the next one takes the place of the one that was answered.
         nic.blocked_head = self.nics.messages[id].next;
         if nic.blocked_head == NONE {
             nic.blocked_tail = NONE;
@@ -174,12 +176,14 @@ impl Net<'_> {
     pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
         let message = &self.nics.messages[id];
         let key = flow_key(message.source, message.target, class);
+        // A NIC has one cable, so there is no way round a cut of it.
         if self.health.is_some() && self.unplugged(message.source) {
             return self.cut_off(message.source, message.target);
         }
         self.totals.messages += 1;
         match self.nics.flow_of.get(key) {
             Some(f) => {
+                // The flow is in its ring, or parked by the congestion control and will join it.
                 let tail = std::mem::replace(&mut self.nics.flows[f].tail, id);
                 self.nics.messages[tail].next = id;
             }
@@ -210,6 +214,7 @@ impl Net<'_> {
     pub(super) fn inject(&mut self, n: u32) {
         let o = self.nics.list[n as usize].out;
         if self.outs.list[o as usize].busy > self.clock.now {
+            // A NIC's mask only says whether anything waits, which is all that `credit` looks at.
             self.outs.list[o as usize].waiting = 1;
             let busy = self.outs.list[o as usize].busy;
             return self.wake_at(o, busy);
@@ -263,15 +268,18 @@ impl Net<'_> {
             let wire = payload + self.fabric.config.nic.header;
             let flow = TrafficFlow { from: message.source, to: message.target };
             let begins = !message.begun;
+            // Acknowledgements, clear-to-send and the control's own notices are never held back.
             let paced = class != usize::from(CONTROL_CLASS);
             if let Some(control) = self.guard.control.as_mut().filter(|_| paced) {
                 let when = control.pace(Time::from_ps(self.clock.now), flow, wire).ps();
                 if when > self.clock.now {
+                    // Out of the ring, so that other flows of the class may send meanwhile.
                     self.nics.leave_ring(f);
                     self.clock.push(when, Event::Unpark(f));
                     continue;
                 }
             }
+            // The gap holds up the whole class, also flows behind this one that are in the middle of a message.
             if begins && self.nics.list[n as usize].next_message > self.clock.now {
                 return Attempt::NotBefore(self.nics.list[n as usize].next_message);
             }
@@ -296,6 +304,7 @@ impl Net<'_> {
         if !message.begun {
             message.begun = true;
             message.number = nic.started;
+            // It may wrap: only messages under way at one time need different numbers.
             nic.started = nic.started.wrapping_add(1);
             nic.next_message = self.clock.now + config.message_gap.ps();
             head = self.heads.insert(std::mem::take(&mut message.head));
@@ -304,6 +313,7 @@ impl Net<'_> {
         self.totals.injected += u64::from(payload);
         let packet = Packet {
             ready: self.clock.now,
+            // The message is in memory as a whole: the tail is as ready as the head.
             span: 0,
             wire: payload + config.header,
             source: message.source,
@@ -326,12 +336,14 @@ impl Net<'_> {
         let last = message.left == 0;
         let slot = self.packets.insert(packet);
         self.transmit(o, slot, self.clock.now);
+        // The overhead follows the tail: it delays the next packet, not this one.
         let tail = self.outs.list[o as usize].busy;
         self.outs.list[o as usize].busy += config.packet_overhead.ps();
         if last {
             self.end_message(f, id, tail);
         } else {
             let class = usize::from(self.nics.flows[f].class);
+            // The flow that has sent becomes the last of its ring, so that flows take turns packet by packet.
             self.nics.list[n as usize].rings[class] = f;
         }
     }
@@ -373,6 +385,7 @@ impl Net<'_> {
         let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
         let head = self.heads.take(head);
         if head.kind == Kind::Notice {
+            // A notice travels against the flow that it is about.
             self.notified(TrafficFlow { from: packet.target, to: packet.source }, head.remote);
             return None;
         }

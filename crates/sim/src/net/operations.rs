@@ -75,6 +75,7 @@ impl Operations {
         let r = &mut self.requests[request];
         r.complete = true;
         let group = &mut self.groups[r.group];
+        // One after the other: an overhead begins when the one before is over and the message is there.
         group.clock = group.clock.max(time) + overhead;
         group.remaining -= 1;
         if !group.waited_for {
@@ -95,6 +96,7 @@ impl Operations {
 
     /// A rank whose clock is given waits for a group. False if it is complete.
     pub(crate) fn wait_for(&mut self, g: u32, clock: u64) -> bool {
+        // The rank's own clock follows in `finish`.
         self.pay(g, clock);
         let group = &mut self.groups[g];
         group.waited_for = group.remaining > 0;

@@ -76,6 +76,7 @@ impl Net<'_> {
         {
             return self.transmit(o, id, start);
         }
+        // Only in a network that drops: with credits there is no limit.
         if self.outs.queued(o) + u64::from(packet.wire) > self.outs.limit {
             return self.lose(id);
         }
@@ -110,7 +111,9 @@ impl Net<'_> {
         if packet.middle == packet.at {
             packet.middle = NONE;
         }
+        // A detour may pass the target's own switch on its way to the middle.
         if packet.goal == packet.at && packet.middle == NONE {
+            // Any channel will do: a NIC always takes packets in, so nothing waits in a circle here.
             return (self.fabric.endpoints[packet.target as usize].port, base);
         }
         if self.fabric.fixed && self.health.is_none() {
@@ -184,6 +187,7 @@ impl Net<'_> {
     pub(super) fn wake_at(&mut self, o: u32, time: u64) {
         let out = &mut self.outs.list[o as usize];
         if time < out.wake {
+            // A later event that is pending stays in the queue; `wake` passes over it.
             out.wake = time;
             self.clock.push(time, Event::Wake(o));
         }
@@ -212,6 +216,7 @@ impl Net<'_> {
         }
         self.outs.take_returns(o, self.clock.now);
         // Channels above the last one first, then from the lowest on.
+        // In 32 bits, because behind the last of 16 channels the shift is by 16.
         let above = u32::from(waiting) & (u32::MAX << (last + 1));
         for mut mask in [above, u32::from(waiting) & !above] {
             while mask != 0 {
@@ -219,6 +224,7 @@ impl Net<'_> {
                 mask &= mask - 1;
                 let id = self.outs.first(o, vc as usize);
                 let packet = &mut self.packets[id];
+                // Without credits another channel has its turn; a shorter packet of the same channel does not overtake.
                 if self.outs.credits(o, vc as u8) < packet.wire {
                     continue;
                 }
@@ -272,6 +278,7 @@ impl Net<'_> {
         let out = &self.outs.list[o as usize];
         let (to, home) = (out.to, out.lp_to);
         let Packet { via, vc, wire, .. } = *packet;
+        // Copied before `at`, `in_port` and `vc`, which name the input, are those of the next place.
         let freed = (via != NONE && !self.outs.fifos.is_empty()).then_some(*packet);
         packet.via = self.outs.first + o;
         packet.vc = packet.out_vc;
@@ -287,6 +294,7 @@ impl Net<'_> {
         } else {
             self.post_packet(home, time, id);
         }
+        // A packet that leaves its own NIC holds no buffer.
         if via != NONE {
             self.release(via, vc, wire, tail);
         }
@@ -297,6 +305,7 @@ impl Net<'_> {
 
     /// Hands a packet to another part.
     fn post_packet(&mut self, home: u16, time: u64, id: u32) {
+        // Places and headers are numbered by part, so both travel as values.
         let packet = self.packets[id];
         self.packets.free(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
@@ -332,6 +341,7 @@ impl Net<'_> {
                 let id = self.outs.first(o, vc);
                 let packet = &mut self.packets[id];
                 let next = std::mem::replace(&mut packet.next, NONE);
+                // `route` has counted a hop only if the way leads to another switch.
                 packet.hops -= u8::from(onward);
                 let wire = packet.wire;
                 self.outs.dequeue(o, vc, wire, next);
@@ -344,6 +354,7 @@ impl Net<'_> {
     /// Frees the buffer behind a link that a packet has occupied until its tail leaves.
     #[inline]
     pub(super) fn release(&mut self, via: u32, vc: u8, wire: u32, tail: u64) {
+        // The links of a part lie together: one of an earlier part wraps to a number beyond the list.
         let o = via.wrapping_sub(self.outs.first);
         if (o as usize) < self.outs.list.len() {
             let time = tail + self.outs.kind(o).credit_latency;

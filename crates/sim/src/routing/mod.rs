@@ -77,7 +77,9 @@ impl At<'_> {
             let port = self.ways.ports[0];
             return (port, load(self, port));
         }
+        // The high half of a product is below n without a division.
         let first = ((u128::from(self.rng.bits()) * n as u128) >> 64) as usize;
+        // Candidates times stride is at most n (or the stride is 1), so no port is looked at twice.
         let stride = (n / candidates.max(1)).max(1);
         let (mut best, mut least, mut i) = (0, u64::MAX, first);
         for _ in 0..candidates.min(n) {
@@ -87,6 +89,7 @@ impl At<'_> {
                 (best, least) = (port, this);
             }
             i += stride;
+            // Once is enough, because the stride is at most n.
             i -= if i >= n { n } else { 0 };
         }
         (best, least)

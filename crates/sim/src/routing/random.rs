@@ -34,9 +34,11 @@ fn build(params: &Params) -> Result<Box<dyn Routing>, String> {
 /// Bits that depend on all arguments: one round of multiply and fold for each.
 fn hash(words: [u32; 4]) -> u32 {
     let fold = |h: u64, w: u32| {
+        // 2^64 over the golden ratio, odd.
         let h = (h ^ u64::from(w)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         h ^ (h >> 32)
     };
+    // Fraction bits of pi: from 0, words of 0 would leave the hash at 0.
     (words.into_iter().fold(0x243f_6a88, fold) >> 8) as u32
 }
 

@@ -58,9 +58,11 @@ impl Ugal {
         let mut best = None;
         let mut least = better_than;
         for _ in 0..self.detours {
+            // A draw that hits either end of the way is a candidate less; it is not repeated.
             let Some(middle) = at.topology.middle(at.switch, trip.to.switch, at.rng) else { continue };
             at.ways.clear();
             at.topology.ways(at.switch, super::Target { switch: middle, ..trip.to }, at.ways);
+            // One random way to each middle: `detours` is the number of ports looked at.
             let (port, load) = at.least_loaded(1);
             let cost = load * u64::from(at.topology.detour_hops(at.switch, middle, trip.to.switch)) + self.bias;
             if cost < least {

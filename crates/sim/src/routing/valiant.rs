@@ -23,6 +23,7 @@ fn build(_: &Params) -> Result<Box<dyn Routing>, String> {
 impl Routing for Valiant {
     fn step(&self, at: &mut At<'_>, trip: &mut Trip) -> Step {
         if trip.hop.hops == 0 && trip.middle.is_none() {
+            // A draw that hits either end, or a topology without detours, leaves the packet on a shortest way.
             trip.middle = at.topology.middle(at.switch, trip.to.switch, at.rng);
         }
         let to = at.towards(trip);

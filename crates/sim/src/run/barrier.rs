@@ -31,8 +31,10 @@ impl Barrier {
         if self.threads == 1 {
             return Ok(());
         }
+        // Read before arriving: after that the last thread may end this generation at any moment.
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            // Nobody arrives again before seeing the new generation, and its release makes this visible too.
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
         }
@@ -49,6 +51,7 @@ impl Barrier {
 
     /// Frees those who wait, for good.
     pub(crate) fn break_up(&self) {
+        // Relaxed is enough: those who see it leave, and read nothing on the strength of it.
         self.broken.store(true, Ordering::Relaxed);
     }
 }

@@ -72,6 +72,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
 
     /// Waits for a group and hands out what came with each of its operations.
     fn wait_for(&self, group: u32, each: impl FnMut(Option<Box<[u8]>>)) {
+        // The borrow ends with this block: the loop needs the part while the fiber is suspended.
         let must_wait = {
             let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
             host.wait_for(net, self.seat.local, group)
@@ -87,6 +88,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
     fn end(&self, group: u32, ops: &mut [Op<'_>]) {
         let mut ops = ops.iter_mut();
         self.wait_for(group, |payload| {
+            // `next` is taken for sends too: there is one call per operation, in their order.
             if let Some(Op::Recv { into: Buffer::Bytes(into), .. }) = ops.next()
                 && let Some(payload) = payload
             {
@@ -102,6 +104,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
     fn price(&self, work: Work) -> u64 {
         let part = self.seat.part.borrow();
         let host = &part.net.fabric.config.host;
+        // A sum and not the greatest of the three: the model knows no overlap of arithmetic and memory.
         let seconds = work.flops as f64 / host.flops
             + work.bytes as f64 / host.memory_rate.bytes_per_s()
             + work.updates as f64 / host.updates;
@@ -191,6 +194,7 @@ impl Comm for SimComm<'_, '_> {
         Box::new(SimPending { comm: self, ops, group: Some(group) })
     }
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
+        // Really computed, in no virtual time at all; the model's price is charged instead.
         f();
         self.advance(self.price(work));
     }
@@ -212,6 +216,7 @@ impl Comm for SimComm<'_, '_> {
         let number = self.windows.get();
         self.windows.set(number + 1);
         self.seat.part.borrow_mut().host.windows.open(self.window_name(number), len);
+        // Nobody may reach into the window of a rank that has not opened it yet.
         self.barrier();
         Ok(Box::new(SimWindow { comm: self, number, len }))
     }
@@ -224,6 +229,7 @@ impl Comm for SimComm<'_, '_> {
         values.copy_from_slice(&self.numbers(key));
     }
     fn counters(&self) -> Vec<(String, u64)> {
+        // The rank may be ahead of the loop, and what its NIC does until then belongs into the counters.
         self.seat.catch_up();
         self.seat.part.borrow().net.node_counters(self.node() as u32)
     }
@@ -243,6 +249,7 @@ impl Pending for SimPending<'_, '_> {
     fn test(&mut self) -> bool {
         let seat = &self.comm.seat;
         let Some(group) = self.group else { return true };
+        // If a test cost nothing, a rank that polls would stay at one moment of virtual time for ever.
         let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
         self.comm.advance(cost);
         seat.catch_up();
@@ -338,6 +345,7 @@ impl Window for SimWindow<'_, '_> {
 
     fn read(&self, at: usize, into: &mut [u8]) {
         self.check("read", at, into.len());
+        // The rank may be ahead of the loop: puts that come before its clock must be there first.
         self.comm.seat.catch_up();
         let part = self.comm.seat.part.borrow();
         let bytes = part.host.windows.read(self.comm.window_name(self.number), at, into.len());

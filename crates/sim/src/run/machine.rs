@@ -76,6 +76,7 @@ struct End {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A poisoned lock is taken all the same: the panic that poisoned it is reported anyway.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -148,6 +149,7 @@ impl Simulator {
             0 => cores(),
             n => n,
         };
+        // A part belongs to one thread, so threads beyond the number of parts would have nothing to do.
         wanted.clamp(1, self.fabric.parts.len())
     }
 
@@ -167,6 +169,7 @@ impl Simulator {
         broke.sort_unstable();
         broke.dedup();
         let events = broke.iter().map(|&n| self.fabric.faults[n].fault.to_string()).collect();
+        // Stored before the errors below are returned: what a failed run did can still be looked at.
         *lock(&self.after) = After { stats, ports, events, film };
         // The earliest reason, of the first part if two failed at once: what is said must not depend on threads.
         let mut failures = Vec::new();
@@ -209,6 +212,7 @@ impl comm::Machine for Simulator {
         };
         let mut outcomes = vec![];
         if threads == 1 {
+            // Not guarded: there is nobody at the barrier to be freed, and the panic goes on to the caller.
             outcomes.push(shared.work(0));
         } else {
             std::thread::scope(|scope| {
@@ -227,6 +231,7 @@ impl comm::Machine for Simulator {
             return Err(MachineError(reason));
         }
         let mut ends = std::mem::take(&mut *lock(&shared.ends));
+        // Threads end in any order, and `Stats::add` folds hashes in the order of parts.
         ends.sort_by_key(|e| e.part);
         let reels: Vec<Reel> = ends.iter_mut().map(|e| std::mem::take(&mut e.reel)).collect();
         let film = shared.scene.film(&reels, &lock(&shared.cuts));
@@ -311,6 +316,7 @@ impl<'a> Shared<'a> {
                 return Ok(());
             }
             let due = self.film(posts, next);
+            // What a part does to another takes effect after the look-ahead at the earliest, so after this window.
             // A part alone has no end of a window, so its slices end where they should.
             let limit = next.saturating_add(self.fabric.lookahead).min(if self.alone() { due } else { u64::MAX });
             for post in posts {
@@ -331,6 +337,7 @@ impl<'a> Shared<'a> {
             for post in posts {
                 let Part { host, net, .. } = &mut *post.cell.borrow_mut();
                 let mut mail = lock(&self.mail[usize::from(net.id)]);
+                // A part hands over at most one mail per receiver and window, so no two keys are equal.
                 mail.sort_unstable_by_key(|m| m.0);
                 mail.drain(..).for_each(|(_, m)| net.receive(m));
                 drop(mail);
@@ -355,6 +362,7 @@ impl<'a> Shared<'a> {
     /// Puts a part's marks where all parts find them after the window.
     fn note_cuts(&self, part: &mut Part<'_>) {
         if !part.cuts.is_empty() {
+            // The count spares the others the lock when nothing is new. It is read after the barrier, when the list is whole too.
             self.cut_count.fetch_add(part.cuts.len(), Ordering::AcqRel);
             lock(&self.cuts).append(&mut part.cuts);
         }
@@ -401,6 +409,7 @@ impl<'a> Shared<'a> {
                 let Part { host, net, .. } = &mut *part;
                 self.meetings.hand_out(host, net);
             }
+            // Back to `windows`, where films are cut: otherwise a part alone would run on to the end of its slice first.
             if alone && !part.cuts.is_empty() {
                 return;
             }
@@ -413,6 +422,7 @@ impl<'a> Shared<'a> {
         let bad = |&fiber: &u32| overflowed.contains(&(fiber as usize));
         if let Some(local) = post.fibers.borrow().iter().position(bad) {
             let rank = part.world_rank(local as u32);
+            // Time zero wins over every other reason in `conclude`, because those may be consequences.
             part.net.clock.failure = Some((0, overflow(rank, self.fabric.config.stack)));
         }
     }

@@ -19,8 +19,10 @@ pub const ARIES: TopologyEntry = TopologyEntry {
             Param::new("endpoints", Kind::Count, "4", "endpoints per switch"),
             Param::new("green_links", Kind::Count, "1", "cables between two of a chassis"),
             Param::new("black_links", Kind::Count, "3", "cables between two of a slot"),
+            // Edison's number; it differs from system to system.
             Param::new("blue_links", Kind::Count, "24", "cables between two groups"),
             Param::new("blue_ports", Kind::Count, "10", "most blue cables of a switch"),
+            // Three lanes each way: 14 Gb/s a lane for green and black, 12.5 Gb/s for blue (NeSI's page on its XC50).
             Param::new("local_rate", Kind::Rate, "5.25GB/s", "rate of green and black cables"),
             Param::new("local_latency", Kind::Time, "20ns", "flight of green and black"),
             Param::new("global_rate", Kind::Rate, "4.69GB/s", "rate of a blue cable"),
@@ -48,6 +50,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     let switches = count("chassis") * count("slots");
     let groups = groups_for("aries", count("groups"), switches * count("endpoints"), config.endpoints())?;
     let (blue, room) = (count("blue_links") * (groups - 1), count("blue_ports") * switches);
+    // With one group `blue` is 0, so the division below is by 1 at least.
     if blue > room {
         return Err(format!(
             "aries: blue_links={}: {groups} groups need {blue} blue ports per group and its {switches} switches have {room}; \

@@ -29,6 +29,7 @@ struct Chain {
 
 fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> {
     let (endpoints, switches) = (config.endpoints(), params.count("switches") as usize);
+    // A packet's hops are counted in eight bits (`Hop::hops`).
     if switches == 0 || switches > 250 {
         return Err(format!("chain: switches={switches}: choose 1 to 250"));
     }

@@ -46,6 +46,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     let groups = groups_for("dragonfly", count("groups"), a * p, config.endpoints())?;
     let pair_links = match (count("pair_links"), groups) {
         (_, 1) => 0,
+        // Rounded down: cables that cannot be dealt evenly to all pairs are not laid.
         (0, _) => a * count("global") / (groups - 1),
         (given, _) => given,
     };
@@ -71,6 +72,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
         slots: a,
         endpoints: p,
         row_links: links,
+        // One chassis has no columns: this number and their cable are never used.
         column_links: 1,
         pair_links,
         row: local,

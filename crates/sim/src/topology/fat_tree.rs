@@ -95,6 +95,7 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
     let (pod, agg_up) =
         if levels == 2 { (leaves, 0) } else { pod_shape(count("pod"), count("agg_up"), radix, parallel)? };
     let pods = leaves.div_ceil(pod);
+    // The levels below fit by their own shape; only the top's need of ports grows with the machine.
     let (top, ports) = if levels == 2 { ("spine", leaves * parallel) } else { ("core switch", pods) };
     if ports > radix {
         let most = if levels == 2 { radix / parallel * down } else { radix * pod * down };
@@ -133,11 +134,13 @@ fn leaf_shape(params: &Params) -> Result<(usize, usize, usize), String> {
     let count = |name: &str| params.count(name) as usize;
     let (radix, taper) = (count("radix"), params.real("taper"));
     let down = match count("down") {
+        // down / up = taper and down + up = radix, in whole ports, at least one each way.
         0 => ((radix as f64 * taper / (1.0 + taper)).round() as usize).clamp(1, radix - 1),
         given => given,
     };
     let up = match (count("up"), count("down")) {
         (0, 0) => radix.saturating_sub(down),
+        // With `down` given the taper alone decides, and ports may stay empty.
         (0, _) => ((down as f64 / taper).round() as usize).max(1),
         (given, _) => given,
     };
@@ -185,6 +188,7 @@ impl FatTree {
         self.places.extend((0..cores).map(|c| TreePosition { level: 2, pod: 0, index: c as u16, up: 0 }));
         let ways = self.aggs * self.parallel;
         let digit = |e: usize| ((e % ways) as u16, if self.agg_up == 0 { 0 } else { (e / ways % self.agg_up) as u16 });
+        // The last leaf is attached in full, so places without a NIC are numbered too.
         self.digits = (0..endpoints.max(self.leaves * self.down)).map(digit).collect();
     }
 
@@ -216,6 +220,7 @@ impl Topology for FatTree {
                 }
             }
         }
+        // `ways` counts on this order: a leaf has its cables by switch above, that switch has them by leaf.
         for leaf in 0..self.leaves {
             for j in 0..self.aggs {
                 let agg = self.agg(leaf / self.pod, j);
@@ -241,8 +246,10 @@ impl Topology for FatTree {
         let parallel = self.parallel as Port;
         let (first, ways, fixed) = match here.level {
             0 => (here.up, self.aggs as Port * parallel, digits.0),
+            // Also downwards a destination keeps to its own one of the parallel cables.
             1 if here.pod == there.pod => (there.index * parallel, parallel, digits.0 % parallel),
             1 => (here.up, self.agg_up as Port, digits.1),
+            // A core switch has one port per pod, laid in the order of pods.
             _ => (there.pod, 1, 0),
         };
         out.ports.extend(first..first + ways);

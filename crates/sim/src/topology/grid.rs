@@ -54,11 +54,13 @@ impl Grid {
     /// The switch that lies `to` in dimension `d` and where `s` does in all others.
     pub(super) fn moved(&self, s: Switch, d: usize, to: u16) -> Switch {
         let stride: u32 = self.sizes[..d].iter().map(|&n| u32::from(n)).product();
+        // Added first, because the way to a lower place is negative.
         s + u32::from(to) * stride - u32::from(self.point(s)[d]) * stride
     }
 
     /// The part in which a switch is simulated: slices of the last dimension, at most 16.
     pub(super) fn part(&self, s: Switch) -> u32 {
+        // `read` makes at least one dimension: an empty text is not a list of sizes.
         let (at, size) =
             (u32::from(*self.point(s).last().expect("a dimension")), u32::from(*self.sizes.last().expect("one")));
         at * size.min(16) / size

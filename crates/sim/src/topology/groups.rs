@@ -62,6 +62,7 @@ impl Measures {
     fn globals(&self) -> Vec<(Switch, Switch)> {
         let (a, others, total) = (self.switches(), self.groups - 1, self.pair_links * (self.groups - 1));
         let at = |group: usize, other: usize, link: usize| {
+            // Others are counted from the next group on, so that cables leave every group at the same places.
             let offset = (other + self.groups - group - 1) % self.groups;
             (group * a + (link * others + offset) * a / total) as Switch
         };
@@ -99,6 +100,7 @@ const NOWHERE: u8 = u8::MAX;
 impl Groups {
     pub(super) fn new(m: Measures) -> Groups {
         let a = m.switches();
+        // 16 bits are enough: the topologies allow at most 4096 groups, chassis and slots.
         let place = |s: usize| GroupPosition {
             group: (s / a) as u16,
             chassis: (s % a / m.slots) as u16,
@@ -117,6 +119,7 @@ impl Groups {
         let mut direct: Vec<Vec<(u16, Port)>> = vec![Vec::new(); switches];
         for &(x, y) in &self.globals {
             for (from, to) in [(x, y), (y, x)] {
+                // The numbers that `wire` gives: it lays global cables last, in the order of `globals`.
                 let port = self.m.first_global() + direct[from as usize].len();
                 direct[from as usize].push((self.places[to as usize].group, port as Port));
             }
@@ -135,6 +138,7 @@ impl Groups {
                 self.gates.push((first, away));
             }
         }
+        // One entry past the last, because `ways` ends a slice at `gates[i + 1]`.
         self.gates.push((self.ports.len() as u32, NOWHERE));
     }
 
@@ -171,6 +175,7 @@ impl Groups {
                 self.row(at, c as u16, out);
             }
         }
+        // Never more: `build` gives each pair of groups a cable, and a grid is crossed by one row and one column.
         2
     }
 
@@ -283,6 +288,7 @@ impl Topology for Groups {
             return Groups::local_hops(a, b);
         }
         let (_, away) = self.gates[from as usize * self.m.groups + usize::from(b.group)];
+        // At which switch the global cable ends depends on the cable taken: the last part counts as the longest.
         u32::from(away) + 1 + self.local_diameter()
     }
 
@@ -319,6 +325,7 @@ impl Topology for Groups {
             if rng.bits() & 1 == 0 { x } else { y }
         } else {
             let (low, high) = (x.min(y), x.max(y));
+            // One draw for all groups but two: it steps over the lower end first, then over the higher.
             let drawn = rng.below(self.m.groups as u64 - 2) as u16;
             let drawn = drawn + u16::from(drawn >= low);
             drawn + u16::from(drawn >= high)
@@ -330,6 +337,7 @@ impl Topology for Groups {
     #[inline]
     fn passed(&self, at: Switch, middle: Switch, to: Switch) -> bool {
         let (here, there) = (self.places[at as usize].group, self.places[middle as usize].group);
+        // In a group that the way visits anyway only the switch itself makes a detour.
         at == middle || (self.m.groups > 2 && here == there && there != self.places[to as usize].group)
     }
 

@@ -90,6 +90,7 @@ impl Topology for HyperX {
         let (here, there) = (self.grid.point(at), self.grid.point(to.switch));
         for d in 0..here.len() {
             if here[d] != there[d] {
+                // A switch has no cable to itself, so neighbours beyond it are numbered one less.
                 let place = usize::from(there[d] - u16::from(there[d] > here[d]));
                 let first = self.first[d] + (place * self.parallel) as Port;
                 out.ports.extend(first..first + self.parallel as Port);
@@ -108,6 +109,7 @@ impl Topology for HyperX {
     }
 
     fn vcs(&self, detours: bool) -> u8 {
+        // A dimension of one switch has no cable to cross.
         let hops = self.grid.sizes.iter().filter(|&&n| n > 1).count().max(1) as u8;
         if detours { 2 * hops } else { hops }
     }

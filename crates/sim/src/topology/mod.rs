@@ -155,6 +155,7 @@ pub const TOPOLOGIES: &[TopologyEntry] = &[
 /// A number below `n` that spreads destinations evenly without a division.
 #[inline]
 pub(crate) fn pick(endpoint: Endpoint, n: usize) -> usize {
+    // A prime next to 2^32 over the golden ratio (Knuth's multiplicative hash) scatters neighbours.
     ((u64::from(endpoint.wrapping_mul(0x9e37_79b1)) * n as u64) >> 32) as usize
 }
 

@@ -80,6 +80,7 @@ impl Torus {
     fn find_ports(&mut self) {
         let (d, switches) = (self.grid.sizes.len(), self.grid.switches());
         self.ports = vec![NONE; switches * d * 2];
+        // The numbers that `wire` gives: endpoints first, then cables in the order of `cables`.
         let mut next = vec![self.endpoints as Port; switches];
         for (a, b, dim) in self.cables() {
             self.ports[(a as usize * d + dim) * 2 + 1] = next[a as usize];
@@ -97,6 +98,7 @@ impl Torus {
     fn direction(&self, s: Switch, port: Port) -> (usize, bool) {
         let n = self.grid.sizes.len() * 2;
         let mine = &self.ports[s as usize * n..(s as usize + 1) * n];
+        // `vc` asks for the next cable, and for the one a packet came by only after its first hop: never for an endpoint's port.
         let i = mine.iter().position(|&p| p == port).expect("a port of a cable");
         (i / 2, i % 2 == 1)
     }
@@ -105,6 +107,7 @@ impl Torus {
     fn distances(&self, dim: usize, from: u16, to: u16) -> (Option<u16>, Option<u16>) {
         let n = self.grid.sizes[dim];
         if self.wrap && n > 2 {
+            // From a place to itself it is 0 up and n down; callers take the smaller.
             let up = if to >= from { to - from } else { to + n - from };
             (Some(up), Some(n - up))
         } else {
@@ -131,6 +134,7 @@ impl Topology for Torus {
         let (here, there) = (self.grid.point(at), self.grid.point(to.switch));
         let Some(dim) = (0..here.len()).find(|&d| here[d] != there[d]) else { return };
         let (up, down) = self.distances(dim, here[dim], there[dim]);
+        // A closed way is longer than any open one, and one of the two is always open.
         let (up, down) = (up.unwrap_or(u16::MAX), down.unwrap_or(u16::MAX));
         if up <= down {
             out.ports.push(self.port(at, dim, true));
@@ -170,8 +174,10 @@ impl Topology for Torus {
         // The port by which a packet came leads back: it travels in the opposite direction.
         let (came, back) = self.direction(at, hop.came_by);
         if dim == came && up != back {
+            // On along the same ring: past the dateline a packet stays in the odd channel.
             return hop.vc | wraps;
         }
+        // Dimensions only grow on a minimal way, so one that does not begins the detour's second half.
         let half = hop.vc / rings + u8::from(dim <= came);
         half * rings + wraps
     }

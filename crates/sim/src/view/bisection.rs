@@ -127,6 +127,7 @@ fn cut(joined: &Joined, ends: &[usize], halves: Vec<Half>) -> Cut {
 }
 
 /// Networks of more switches are cut along the orders of their topology only.
+// The time of a pass grows with the square of their number.
 const MOST_SWITCHES: usize = 2048;
 
 /// A pass of Kernighan and Lin: pairs of switches with equally many endpoints change sides, the best first and each switch
@@ -153,6 +154,7 @@ fn exchanged(joined: &Joined, ends: &[usize], from: &Cut) -> Option<Cut> {
         let joint = |b: usize| near[a].iter().filter(|n| n.0 == b).map(|n| n.1).sum::<i64>();
         let partners = side(false).into_iter().filter(|&b| ends[b] == ends[a]);
         open[a] = false;
+        // Without a partner of its size a switch stays where it is for this pass.
         let Some(b) = partners.max_by_key(|&b| (gains[b] - 2 * joint(b), std::cmp::Reverse(b))) else { continue };
         open[b] = false;
         total += gains[a] + gains[b] - 2 * joint(b);
@@ -179,6 +181,7 @@ fn min_cut(joined: &Joined, halves: &[Half]) -> Vec<bool> {
     }
     for (s, half) in halves.iter().enumerate() {
         match half {
+            // More than all cables together, and far enough from the top that no sum overflows.
             Half::First => flow.edge(n, s, u64::MAX / 4),
             Half::Second => flow.edge(s, n + 1, u64::MAX / 4),
             Half::Neither => {}

@@ -94,6 +94,7 @@ pub fn describe(config: &Config) -> Result<Description, ConfigError> {
         cables: cables(&fabric, injection),
         injection: Rate::from_bytes_per_s(injection),
         bisection: Rate::from_bytes_per_s(bisection.rate),
+        // The smaller half is empty if one switch has all endpoints.
         bisection_share: if half_injection > 0.0 { bisection.rate / half_injection } else { 1.0 },
         taper: taper(&fabric, injection),
         diameter: diameter(&fabric),
@@ -111,6 +112,7 @@ fn cables(fabric: &Fabric, injection: f64) -> Vec<Cables> {
     for link in fabric.links.iter().filter(|l| l.to != NONE) {
         let (directions, rate, _) = kinds.entry(link.kind).or_insert((0, link.rate, link.reach));
         *directions += 1;
+        // A NIC's two directions are of one kind and may differ in rate: the slower one is told.
         *rate = rate.min(link.rate);
     }
     let all = kinds.into_iter().map(|(kind, (directions, rate, reach))| Cables {
@@ -146,6 +148,7 @@ fn zero_load(fabric: &Fabric) -> [Time; 3] {
     let (n, nics) = (fabric.endpoints.len(), fabric.config.nic.per_node);
     let host = fabric.config.host.send_overhead + fabric.config.host.recv_overhead;
     let (mut least, mut most, mut sum, mut pairs) = (u64::MAX, 0, 0, 0);
+    // Fewer than for the diameter, because for every pair a route is walked.
     for from in (0..n).step_by(n.div_ceil(SAMPLED / 4).max(1)) {
         for to in (0..n).filter(|to| to / nics != from / nics) {
             let time = fabric.wire_time(from as Endpoint, to as Endpoint, 8);
@@ -153,6 +156,7 @@ fn zero_load(fabric: &Fabric) -> [Time; 3] {
             (sum, pairs) = (sum + time, pairs + 1);
         }
     }
+    // There is only one node, and so no pair.
     if most == 0 {
         let local = host + fabric.config.host.local_latency;
         return [local; 3];

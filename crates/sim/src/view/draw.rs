@@ -102,6 +102,7 @@ fn gather(fabric: &Fabric) -> Picture {
     let mut bundles = BTreeMap::new();
     for link in fabric.links.iter().filter(|l| l.from & ENDPOINT == 0 && l.to & ENDPOINT == 0) {
         let (a, b) = (item_of[link.from as usize], item_of[link.to as usize]);
+        // A cable is there once per direction; one of the two is counted.
         if a < b || (a == b && link.from < link.to) {
             *bundles.entry((a, b, link.kind)).or_insert(0) += 1;
         }
@@ -117,6 +118,7 @@ fn place(items: &mut [Item]) {
         (items[0].x, items[0].y) = (WIDTH / 2.0, HEIGHT / 2.0);
     } else if top == 0 {
         for (i, item) in items.iter_mut().enumerate() {
+            // A quarter turn back, so that the first box is at the top.
             let angle = (i as f64 / n as f64 - 0.25) * std::f64::consts::TAU;
             item.x = WIDTH / 2.0 + (WIDTH / 2.0 - MARGIN - 40.0) * angle.cos();
             item.y = HEIGHT / 2.0 + (HEIGHT / 2.0 - MARGIN) * angle.sin();
@@ -133,6 +135,7 @@ fn place(items: &mut [Item]) {
 }
 
 fn escape(text: &str) -> String {
+    // `&` first, or the other replacements would be escaped again.
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
@@ -166,6 +169,7 @@ fn svg(picture: &Picture, config: &Config, switches: usize) -> String {
 
 fn lines<'c>(out: &mut String, picture: &Picture, colour: impl Fn(&str) -> &'c str) {
     let most = picture.bundles.values().copied().max().unwrap_or(1) as f64;
+    // Cables inside a box are not drawn, but the legend counts them.
     for (&(a, b, kind), &n) in picture.bundles.iter().filter(|((a, b, _), _)| a != b) {
         let (a, b) = (&picture.items[a], &picture.items[b]);
         // A bundle's width shows its share of the thickest, and a thin one stays visible.
@@ -201,6 +205,7 @@ fn boxes(out: &mut String, picture: &Picture, ends: &str) {
             2.0 * half,
             2.0 * high
         );
+        // Narrower boxes have no room for a label.
         if half >= 12.0 {
             let label = if picture.grouped { format!("{} sw", item.switches) } else { i.to_string() };
             let _ =

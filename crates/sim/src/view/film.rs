@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Slices that a film has at most.
 const MOST_SLICES: usize = 48;
 /// The length of the first slices, in picoseconds.
+// Ten microseconds; the length doubles whenever the film is full.
 const FIRST_WIDTH: u64 = 10_000_000;
 /// Bundles whose numbers are kept at most: those that stalled longest.
 const MOST_BUNDLES: usize = 1000;
@@ -161,6 +162,7 @@ impl Scene {
 /// The bundles that did most, and the pairs of boxes that only others join.
 fn worst(mut bundles: Vec<Bundle>) -> (Vec<Bundle>, Vec<(u32, u32)>) {
     let done = |b: &Bundle| (b.stalled.iter().sum::<u64>(), b.bytes.iter().sum::<u64>());
+    // Counted down from the top: most first. The sort is stable, so equal ones stay in the order of links.
     bundles.sort_by_cached_key(|b| {
         let (stalled, bytes) = done(b);
         (u64::MAX - stalled, u64::MAX - bytes)
@@ -221,6 +223,7 @@ impl Reel {
 
     /// A phase begins or ends.
     pub(crate) fn cut(&mut self, scene: &Scene, outs: &Outs, at: u64, begins: bool) {
+        // No length yet: this is the first phase of the run.
         if self.width == 0 {
             self.load(scene, outs);
         }
@@ -253,6 +256,7 @@ impl Reel {
     }
 
     fn end(&mut self, to: u64, sums: &[Sum]) {
+        // No phase is under way, or the slice would have no length.
         let Some(from) = self.since.filter(|&from| from < to) else { return };
         let grown = |(now, then): (&Sum, &Sum)| Sum {
             bytes: now.bytes - then.bytes,

@@ -101,6 +101,7 @@ pub(super) fn judge(
     run: &RunSpec,
     traffic: &Traffic,
 ) -> RunOutcome {
+    // Asked first: what was stopped from outside has died by our own signals, and those are not the reason.
     match stopped {
         Some(Stopped::Timeout(limit)) => return RunOutcome::TimedOut(limit),
         Some(Stopped::Signal(signal)) => return RunOutcome::Interrupted(signal),
@@ -122,6 +123,7 @@ pub(super) fn judge(
 /// sent by the launcher's node: in trials with 10 nodes the others sent 2 to 17 kB and received up to 60 kB. So the others
 /// count, by what the busiest of them sent, or received far beyond that.
 fn check_traffic(launcher: &Launcher, nodes: usize, run: &RunSpec, traffic: &Traffic) -> RunOutcome {
+    // The nodes' links come in order, and the launcher runs on the first node.
     let others = traffic.links.iter().filter(|l| l.kind == LinkKind::Node).skip(1);
     let carried = others.map(|l| l.sent.max(l.received / RECEIVED_WEIGHT)).max().unwrap_or(0);
     if carried >= run.least_bytes {

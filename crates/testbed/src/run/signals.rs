@@ -29,6 +29,8 @@ impl Signals {
     pub fn catch() -> Result<Signals, Error> {
         let watch = watch()?;
         let mut runs = watch.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        // A second run beside the first resets nothing: a signal is meant for both. The old signal is forgotten before new ones
+        // are caught, so that none of those is lost.
         if *runs == 0 {
             watch.came.store(0, Ordering::SeqCst);
             watch.idle.store(false, Ordering::SeqCst);
@@ -57,6 +59,7 @@ fn watch() -> Result<&'static Watch, Error> {
         return Ok(watch);
     }
     let (idle, came) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    // The default action is registered first: while no run goes on, the process ends there as if nothing were caught.
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_default(signal, idle.clone())
             .and_then(|_| signal_hook::flag::register_usize(signal, came.clone(), signal as usize))

@@ -136,6 +136,7 @@ impl Pattern for Dgemm<'_> {
         self.times(1.0, &self.b, &x, 0.0, &mut bx);
         self.times(1.0, &self.c, &x, 0.0, &mut y);
         self.times(-alpha, &self.a, &bx, 1.0, &mut y);
+        // B is not needed any more, and sizes are chosen so that three matrices fill the memory.
         fill(&mut self.b, self.seed, "dgemm c", self.round);
         self.times(-beta, &self.b, &x, 1.0, &mut y);
         let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::NAN } else { m.max(x.abs()) });

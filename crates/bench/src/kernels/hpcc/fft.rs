@@ -134,6 +134,7 @@ fn prepare(setup: Setup<'_>) -> Result<Fft<'_>, Refusal> {
         threshold: setup.params.real("threshold"),
         pool: pool(setup.params),
         forward,
+        // One piece is m / pieces elements of all ranks together, and a message is one rank's share of it.
         deal: Deal { comm: setup.comm, model, m, pieces: m.div_ceil(AT_HAND).min(m / ranks / MESSAGE).max(1) },
         x: array(model, m)?,
         work: array(model, m)?,
@@ -186,6 +187,7 @@ impl Fft<'_> {
     /// one before it goes and the one after it comes.
     fn across(&mut self) {
         let deal = self.deal;
+        // A piece comes in round t, is transformed in t + 1 and leaves in t + 2: hence two rounds more than pieces.
         for t in 0..deal.pieces as isize + 2 {
             let [next, now, before] = &mut self.hand;
             let pending = deal.trade(t, &mut self.x, next, before);
@@ -209,11 +211,13 @@ impl Fft<'_> {
     fn spread(&mut self) {
         let deal = self.deal;
         let (me, first) = (deal.comm.rank(), deal.comm.rank() * deal.m);
+        // A piece comes in round t and is put into order in t + 1: hence one round more than pieces.
         for t in 0..=deal.pieces {
             let [next, now, _] = &mut self.hand;
             let (own, x) = (&self.work, &mut self.x);
             let pending = deal.send_results(t, own, next);
             if let Some(outputs) = t.checked_sub(1).map(|t| deal.outputs(me, t)) {
+                // A complex number has 16 bytes and is read and written.
                 let moved = Work { bytes: 32 * outputs.len() as u64, ..Work::NONE };
                 let place = outputs.start - first..outputs.end - first;
                 pay(deal.comm, deal.model, moved, &mut || deal.interleave(own, now, &mut x[place.clone()], &outputs));
@@ -231,6 +235,7 @@ impl Deal<'_> {
         if width == 0 {
             return;
         }
+        // The factor between the transforms is one complex product, 6 operations, for each element.
         let work = Work::flops(flops(ranks) * width as u64 + 6 * (ranks * width) as u64);
         pay(self.comm, self.model, work, &mut || {
             let way = way.as_ref().expect("a real run has a plan");
@@ -339,6 +344,7 @@ impl Deal<'_> {
                 start += results.len();
             }
         }
+        // Output o is result o / P of rank o mod P, so the first output tells whose turn it is.
         rows.rotate_left(outputs.start % ranks);
         if let [even, odd] = rows[..] {
             let (pairs, last) = place.as_chunks_mut::<2>();
@@ -354,6 +360,7 @@ impl Deal<'_> {
 
 /// `t` of `of` equal shares of `whole`.
 fn share(whole: usize, t: usize, of: usize) -> usize {
+    // The product of two lengths may exceed 64 bits.
     (whole as u128 * t as u128 / of as u128) as usize
 }
 
@@ -386,6 +393,7 @@ fn rooms(data: &mut [Complex], model: bool, lengths: impl Iterator<Item = usize>
 fn butterfly(data: &mut [Complex], width: usize, roots: &Roots, first: usize) {
     const GROUP: usize = 64;
     let (low, high) = data.split_at_mut(width);
+    // w^(a + b) = w^a w^b: a group needs one root of its own and these, which all groups share.
     let fine: [Complex; GROUP] = std::array::from_fn(|k| roots.at(k));
     for (g, (low, high)) in low.chunks_mut(GROUP).zip(high.chunks_mut(GROUP)).enumerate() {
         let factor = roots.at(first + g * GROUP);
@@ -400,17 +408,20 @@ fn butterfly(data: &mut [Complex], width: usize, roots: &Roots, first: usize) {
 impl Pattern for Fft<'_> {
     fn arrange(&mut self, _: u64) {
         if !self.deal.model {
+            // The generator counts bits: 53 for a number, two numbers for an element.
             let from = 53 * 2 * (self.deal.comm.rank() * self.deal.m) as u64;
             Stream::at(from).fill(floats_mut(&mut self.x));
             // Touched, so that the operating system does not have to find the memory while the clock runs.
             self.work.fill(Complex::default());
             let ranks = self.deal.comm.size();
+            // The longest piece of the longest stretch, a row for each rank.
             let most = if ranks == 1 { 0 } else { ranks * self.deal.m.div_ceil(ranks).div_ceil(self.deal.pieces) };
             self.hand = std::array::from_fn(|_| vec![Complex::new(1.0, 1.0); most]);
         }
     }
 
     fn step(&mut self) -> Option<Work> {
+        // No barrier before: the original has none either.
         let lap = self.stopwatch.start();
         self.transform();
         self.time = lap.seconds();
@@ -428,9 +439,11 @@ impl Pattern for Fft<'_> {
         let from = 53 * 2 * (self.deal.comm.rank() * self.deal.m) as u64;
         Stream::at(from).fill(floats_mut(&mut self.work));
         let far = |(z, z0): (&Complex, &Complex)| (z.conj() * scale - z0).norm();
+        // `max` drops a NaN, and a broken result would pass.
         let worst = |m: f64, d: f64| if d.is_nan() { f64::INFINITY } else { m.max(d) };
         let mine = self.x.iter().zip(self.work.iter()).map(far).fold(0.0, worst);
         self.error = agree(self.deal.comm, mine, Reduce::Max);
+        // One element has logarithm 0, by which the error cannot be divided.
         let logarithm = (self.n.max(2) as f64).ln();
         bounded("the scaled error", self.error / (logarithm * EPS), self.threshold, self.deal.m as u64)
     }

@@ -136,6 +136,7 @@ impl<'c> Grid<'c> {
         let along_row = comm.split(place.map(|(row, _)| key(row)), key(place.map_or(0, |(_, col)| col)));
         let along_col = comm.split(place.map(|(_, col)| key(col)), key(place.map_or(0, |(row, _)| row)));
         let all = comm.split(place.map(|_| 0), key(comm.rank()));
+        // Only now: splitting is collective, and ranks beyond the grid take part in it.
         let (row, col) = place?;
         Some(Grid { shape, row, col, along_row: along_row?, along_col: along_col?, all: all? })
     }

@@ -120,6 +120,7 @@ impl PingPong<'_> {
             let lap = self.stopwatch.start();
             self.trips(server, loops);
             let took = lap.seconds();
+            // Too short for the clock: done again with a longer loop, and not counted.
             if took < SHORTEST {
                 loops = longer(loops);
                 continue;
@@ -127,6 +128,7 @@ impl PingPong<'_> {
             best = best.min(took / (2.0 * loops as f64));
             done += 1;
         }
+        // No more trips: the server goes on to its next client.
         self.announce(server, 0);
         best
     }
@@ -209,7 +211,9 @@ impl Pattern for PingPong<'_> {
         let values = self.tour();
         let size = self.size as f64;
         let mut sums = [values.iter().sum(), values.iter().map(|t| size / t).sum(), values.len() as f64];
+        // Ranks that are no clients have no values and must not win either maximum.
         let worst = |v: &[f64]| v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // The smallest as the largest of the negatives, so that one reduction finds both ends.
         let mut ends = [worst(&values), worst(&values.iter().map(|t| -t).collect::<Vec<_>>())];
         self.comm.allreduce(Vector::Values(&mut sums), Reduce::Sum);
         self.comm.allreduce(Vector::Values(&mut ends), Reduce::Max);

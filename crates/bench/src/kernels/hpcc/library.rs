@@ -91,6 +91,7 @@ fn describe(blas: &Blas) -> String {
 
 /// Measures both candidates, once in a process; whether the system's library won, and what to say.
 fn measured(pool: &Arc<Pool>) -> (bool, Vec<String>) {
+    // A panic leaves nothing half done: an entry is inserted whole or not at all.
     let mut picked = PICKED.lock().unwrap_or_else(|e| e.into_inner());
     let found = picked.entry(pool.threads()).or_insert_with(|| match pick(&WantedBlas::Fastest, pool) {
         Err(e) => (false, vec![format!("no system library of dense kernels: {e}")]),

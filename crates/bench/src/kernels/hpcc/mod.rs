@@ -39,6 +39,7 @@ use spec::{Kind, Param, Work};
 const EPS: f64 = f64::EPSILON / 2.0;
 
 const THREADS: Param = Param::new("threads", Kind::Count, "1", "threads of each rank");
+// 16 is what HPCC takes without an input file.
 const THRESHOLD: Param = Param::new("threshold", Kind::Real, "16", "largest scaled residual that passes");
 
 /// Whether computations are only paid for: lengths are carried and the machine is a simulated one.

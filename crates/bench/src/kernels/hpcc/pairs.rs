@@ -17,6 +17,7 @@ pub fn stride(ranks: usize, one_way: f64, loops: u64, measurements: u64, budget:
     let pair = (one_way * 2.0 * (loops + 1) as f64).max(SHORTEST) * measurements as f64;
     let pings = ((budget / pair) as u64).isqrt().max(5) as usize;
     let stride = ((ranks as f64 / pings as f64 + 0.9) as usize).max(1);
+    // The rule of the original: 2 becomes 3 and larger strides the next prime, unless beyond a third of the ranks.
     match stride {
         1 => 1,
         2 => 3,

@@ -100,6 +100,7 @@ impl Deal {
     fn pieces(&self, (p, q): (usize, usize), (to_p, to_q): (usize, usize), other: usize) -> Vec<Piece> {
         let Shape { p: height, q: width, .. } = self.shape;
         let blocks = self.n.div_ceil(self.nb);
+        // Block (i, j) of A is added to block (j, i) of C, which lies at (j mod P, i mod Q).
         let is: Vec<usize> = (p..blocks).step_by(height).filter(|i| i % width == to_q).collect();
         let js: Vec<usize> = (q..blocks).step_by(width).filter(|j| j % height == to_p).collect();
         let tall = (ROWS / self.nb).max(1);
@@ -142,6 +143,7 @@ impl Deal {
                     continue;
                 }
                 let into = self.pieces(from, (p, q), position(from));
+                // Where blocks do not divide evenly, one direction has more pieces than the other.
                 for t in 0..out.len().max(into.len()) {
                     steps.push(Step { out: out.get(t).cloned(), into: into.get(t).cloned() });
                 }
@@ -201,6 +203,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         place: None,
         steps: Vec::new(),
         stay: Vec::new(),
+        // Blocks are never cut, so a piece has room for at least one. A rank alone sends nothing.
         rooms: array(model || setup.comm.size() == 1, PIECE.max(nb.saturating_mul(nb)).min(most).saturating_mul(4))?,
         time: 0.0,
         slowest: 0.0,
@@ -317,11 +320,13 @@ impl Ptrans<'_> {
         let (steps, stay, ranks) = (&self.steps, &self.stay, &self.ranks);
         let (leave, come) = halves(&mut self.rooms);
         let (mut out, mut into) = (<[_; 2]>::from(halves(leave)), <[_; 2]>::from(halves(come)));
+        // A copy touches 8 bytes twice, an addition three times: the piece and C are read, C is written.
         let moved = |piece: &Piece, times: u64| Work { bytes: times * 8 * piece.len as u64, ..Work::NONE };
         if let Some(first) = steps.first().and_then(|s| s.out.as_ref()) {
             pay(comm, model, moved(first, 2), &mut || local.pack(first, out[0]));
         }
         let mut own = stay.iter();
+        // Dealt evenly over the steps, so that every one of them has work to hide its messages behind.
         let share = stay.len().div_ceil(steps.len().max(1));
         for (t, step) in steps.iter().enumerate() {
             let (now, next) = two(&mut out, t);
@@ -393,6 +398,7 @@ impl Ptrans<'_> {
                 for x in 0..height {
                     let want = a[y + x * width] + c[x + y * height];
                     let difference = (self.c[(col + y) * ld + r + x] - want).abs();
+                    // `max` drops a NaN, and a broken result would pass.
                     worst = if difference.is_nan() { f64::INFINITY } else { worst.max(difference) };
                     largest = largest.max(want.abs());
                 }
@@ -424,6 +430,7 @@ impl Pattern for Ptrans<'_> {
         }
         self.time = lap.seconds();
         let Shape { p, q, .. } = self.deal.shape;
+        // The matrix counts once, as in the original, though it is read, sent and added.
         let bytes = 8 * (self.deal.n as u64).pow(2) / (p * q) as u64;
         self.place.map(|_| Work { bytes, ..Work::NONE })
     }

@@ -79,8 +79,10 @@ pub const GLOBAL: Kernel = Kernel {
 };
 
 /// Share of wrong words that passes.
+// HPCC's rules allow races that lose updates, up to 1 % of the table.
 const ALLOWANCE: f64 = 0.01;
 /// One part in so many is run beforehand to see how long all would take.
+// The original's RA_SAMPLE_FACTOR.
 const SAMPLE: u64 = 100;
 /// Ranks up to which every rank sends to every other.
 const BUCKETS_UP_TO: usize = 16;
@@ -275,6 +277,7 @@ impl Pattern for Together<'_> {
             self.reset();
             self.sample();
         }
+        // Again after a sample, which has changed the table.
         self.reset();
     }
 
@@ -292,6 +295,7 @@ impl Pattern for Together<'_> {
             return not_computed();
         }
         let lap = self.stopwatch.start();
+        // Exclusive-or undoes itself: the same updates once more leave every word at its own index.
         self.run(self.limit, Way::Plainly);
         let first = self.split.range(self.comm.rank()).start as u64;
         let wrong = self.table.iter().zip(first..).filter(|(word, i)| **word != *i).count();

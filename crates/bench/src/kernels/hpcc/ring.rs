@@ -99,6 +99,7 @@ impl Rings<'_> {
         let comm = self.comm;
         let mut rooms = self.into.buffers();
         let (from_right, from_left) = (rooms.next().expect("two lanes"), rooms.next().expect("two lanes"));
+        // Two tags: in a ring of two ranks left and right are the same one.
         let come_left = Op::Recv { from: left, tag: RIGHTWARD, into: from_left };
         let come_right = Op::Recv { from: right, tag: LEFTWARD, into: from_right };
         let go_right = Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) };

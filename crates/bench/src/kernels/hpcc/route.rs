@@ -33,6 +33,7 @@ impl Split {
     pub fn new(bits: u32, ranks: usize) -> Split {
         let words = 1usize << bits;
         let least = words / ranks;
+        // Every update asks for its owner; equal parts of a power of two spare it the division.
         let shift = (ranks.is_power_of_two() && least > 0).then(|| least.ilog2());
         Split { bits, least, extra: words % ranks, shift }
     }
@@ -96,6 +97,7 @@ pub struct Run<'a> {
 
 /// A message's length for this mean, header included: four standard deviations above it.
 fn room(mean: f64, most: usize) -> usize {
+    // Counts of random destinations are about Poisson, whose standard deviation is the root of the mean.
     1 + ((mean + 4.0 * mean.sqrt()) as usize + 8).min(most)
 }
 
@@ -124,6 +126,7 @@ impl Run<'_> {
 
     /// Buckets: every rank sends to every other in each round. Rounds until every update of every rank is made. Collective.
     pub fn bucket(&mut self, mut stream: Stream, longest: u64) {
+        // The rules of HPCC let a process store 1024 updates: one half travels while the other is made.
         const CHUNK: usize = MAX_PENDING / 2;
         let (ranks, me) = (self.comm.size(), self.me());
         let stride = CHUNK + 1;
@@ -138,6 +141,7 @@ impl Run<'_> {
         let mut waiting: Vec<u64> = Vec::with_capacity(CHUNK);
         let mut fresh = vec![0; CHUNK];
         self.sort(&mut stream, &mut pair[0], &mut waiting, &mut fresh, (stride, message));
+        // The rank with the most updates cannot be done earlier, so nobody asks before that round.
         let planned = longest.div_ceil(CHUNK as u64);
         let mut round = 0u64;
         loop {
@@ -153,6 +157,7 @@ impl Run<'_> {
                     ops.push(Op::Recv { from, tag: TAG, into: incoming(model, place, message) });
                 }
             }
+            // Each rank starts with its right neighbour, so that not all send to rank 0 first.
             for to in (1..ranks).map(|d| (me + d) % ranks) {
                 let data = outgoing(model, if model { &[] } else { &out[to * stride..] }, message);
                 ops.push(Op::Send { to, tag: TAG, data });
@@ -212,6 +217,7 @@ impl Run<'_> {
             out[owner * stride + len[owner]] = value;
         }
         for (owner, bucket) in out.chunks_exact_mut(stride).enumerate() {
+            // A rank's own bucket is applied where it is and has no message to fit into.
             if owner != me && len[owner] > message - 1 {
                 waiting.extend_from_slice(&bucket[message..=len[owner]]);
                 len[owner] = message - 1;
@@ -224,6 +230,7 @@ impl Run<'_> {
     pub fn hypercube(&mut self, mut stream: Stream, longest: u64) {
         let ranks = self.comm.size();
         let steps = ranks.next_power_of_two().ilog2();
+        // Half of random updates have to cross any one bit.
         let message = room(MAX_PENDING as f64 / 2.0, MAX_PENDING);
         let planned = longest.div_ceil(MAX_PENDING as u64);
         let mut held: Vec<u64> = Vec::with_capacity(2 * MAX_PENDING);
@@ -301,6 +308,7 @@ impl Run<'_> {
     pub fn plainly(&mut self, mut stream: Stream, longest: u64) {
         let ranks = self.comm.size();
         let chunk = (8192 / ranks).max(64);
+        // A bucket takes a whole chunk: nothing has to wait, and all ranks know the number of rounds beforehand.
         let stride = chunk + 1;
         let (mut out, mut into) = (vec![0u64; ranks * stride], vec![0u64; ranks * stride]);
         let mut fresh = vec![0; chunk];

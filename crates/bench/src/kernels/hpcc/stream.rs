@@ -44,6 +44,7 @@ pub const STREAM: Kernel = Kernel {
 /// Rounds in which each kind of stores is tried.
 const TRIALS: usize = 3;
 /// Mean relative error that passes.
+// The original's bound for each of the three vectors.
 const TOLERANCE: f64 = 1e-13;
 
 struct Stream<'c> {

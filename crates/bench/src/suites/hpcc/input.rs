@@ -40,6 +40,7 @@ pub struct Input {
 }
 
 /// Values in a list at most.
+// HPL_MAX_PARAM of the original.
 const MOST: u64 = 20;
 const FACTS: [&str; 3] = ["left", "crout", "right"];
 const BCASTS: [&str; 6] = ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"];
@@ -73,6 +74,7 @@ impl Lines<'_> {
             Ok(x) if x < least => Err(format!("line {number}: {what} {x} is less than {least}")),
             Ok(x) => Ok(x),
         };
+        // Values beyond the announced number are comment, as everything behind the values of a line.
         words[..count as usize].iter().map(read).collect()
     }
 
@@ -103,6 +105,7 @@ impl Lines<'_> {
     ) -> Result<Vec<&'static str>, String> {
         let count = self.count(number, 1, what)?;
         let values = self.list(number + 1, count, i64::MIN, what)?;
+        // HPL takes a default for numbers that it does not know, so files that it accepts are accepted here.
         let name = |x: i64| usize::try_from(x).ok().and_then(|x| words.get(x)).copied().unwrap_or(words[other]);
         Ok(values.into_iter().map(name).collect())
     }
@@ -113,11 +116,13 @@ impl Input {
     pub fn read(text: &str) -> Result<Input, String> {
         let lines = Lines { lines: text.lines().collect() };
         let mut notes = Vec::new();
+        // Lines 1 to 4 are not looked at: the original ignores titles, file name and device, too.
         let mapping = if lines.one(9, i64::MIN, "the mapping (0 or 1)")? == 1 { "column" } else { "row" };
         let grids = lines.count(10, 1, "grids")?;
         let ps = lines.list(11, grids, 1, "P")?;
         let qs = lines.list(12, grids, 1, "Q")?;
         let depths = lines.counted(24, 0, "look-ahead depths")?;
+        // These three choose nothing here, but a file in which they are missing is not in order.
         for (number, what) in [(28, "L1 form"), (29, "U form"), (30, "equilibration")] {
             lines.one(number, i64::MIN, what)?;
         }
@@ -145,6 +150,7 @@ impl Input {
                 _ => "long",
             },
             swap_threshold: lines.one(27, i64::MIN, "the swap threshold")?.max(0) as u64,
+            // A wrong alignment is 4 to HPL, and a swap threshold below 0 is 0.
             align: if align > 0 { align as u64 } else { 4 },
             ptrans_ns,
             ptrans_nbs,

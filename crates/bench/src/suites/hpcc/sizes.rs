@@ -9,13 +9,16 @@ const LONGEST: u64 = 1 << 30;
 
 /// The order of the system that fills a share of the memory of all ranks of a grid, a multiple of `nb`.
 pub fn order(share: f64, memory: u64, ranks: usize, nb: u64) -> u64 {
+    // Eight bytes per element of an n x n matrix; the right-hand side is not counted, as in the original.
     let n = (share * ranks as f64 * memory as f64 / 8.0).sqrt() as u64;
+    // Memory for less than one block still gives a system, if only of order 1.
     (n / nb * nb).max(nb.min(n).max(1))
 }
 
 /// A block size that keeps fast kernels busy without starving the grid.
 pub fn block(n: u64) -> u64 {
     match n {
+        // Chosen here: the original takes 80 for every order.
         0..256 => 16,
         256..4000 => 64,
         _ => 192,
@@ -30,11 +33,13 @@ pub fn grid(ranks: usize) -> (usize, usize) {
 
 /// Bytes of the largest matrix on a rank: the one number from which the other tests' sizes come.
 pub fn matrix_bytes(n: u64, ranks: usize) -> u64 {
+    // In 128 bits, because 8 n^2 leaves 64 bits from n = 1.5e9 on, and an input file may ask for that.
     (8 * u128::from(n) * u128::from(n) / ranks as u128).min(u128::from(u64::MAX)) as u64
 }
 
 /// Order of DGEMM's matrices: three of them fill it.
 pub fn dgemm(bytes: u64) -> u64 {
+    // The original's formula; it solves n (n + 1) = bytes / 24.
     (((bytes / 8 / 3) as f64 + 0.25).sqrt() - 0.5) as u64
 }
 
@@ -50,12 +55,14 @@ pub fn random_access(bytes: u64, ranks: usize) -> u32 {
 
 /// Elements of the local transform: input and output fill it.
 pub fn fft(bytes: u64) -> u64 {
+    // An element is a complex number of 16 bytes.
     (1 << (bytes / 16 / 2).max(1).ilog2()).min(LONGEST)
 }
 
 /// Ranks of the global transform, and its elements.
 pub fn fft_mpi(bytes: u64, ranks: usize) -> (usize, u64) {
     let p = 1u64 << ranks.ilog2();
+    // A rank holds local x p elements, and the original leaves room for four vectors of them.
     let local = 1u64 << (bytes / 16 / (4 * p)).max(1).ilog2();
     (p as usize, local * p * p)
 }

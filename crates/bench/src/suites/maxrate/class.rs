@@ -44,6 +44,7 @@ impl Class {
         let last = layout.nodes - 1;
         let (name, pairs) = match text {
             "near" => (text, Pairs::Nodes(0, 1)),
+            // On a single node this asks for node 1, which is refused below; node 0 with itself would be no pair.
             "far" => (text, Pairs::Nodes(0, last.max(1))),
             "inside" => (text, Pairs::Inside(0)),
             known if LOOKED_UP.contains(&known) => {
@@ -54,6 +55,7 @@ impl Class {
                 (name, explicit(text, rest, layout)?)
             }
         };
+        // Names of phases are put together with these two.
         if name.is_empty() || name.contains(['/', '#']) {
             return Err(wrong(text, "a class has a name without `/` and `#`"));
         }
@@ -73,6 +75,7 @@ impl Class {
     /// How many pairs there can be.
     pub fn most(&self, layout: Layout) -> u32 {
         match &self.pairs {
+            // The fewest ranks of any node, because the two nodes need not be alike.
             Pairs::Nodes(..) => layout.min_ranks_per_node,
             Pairs::Inside(_) => layout.min_ranks_per_node / 2,
             Pairs::Slots(_, list) => list.len() as u32,
@@ -111,6 +114,7 @@ fn explicit(text: &str, rest: &str, layout: Layout) -> Result<Pairs, SuiteError>
     let list: Vec<(u32, u32)> = slots.split('/').map(two).collect::<Option<_>>().ok_or_else(how)?;
     let mut used: Vec<u32> = list.iter().flat_map(|&(s, t)| [s, t]).collect();
     used.sort_unstable();
+    // Sorted, so slots that are used twice are neighbours and the last one is the largest.
     if used.windows(2).any(|w| w[0] == w[1]) || used.last().is_some_and(|s| *s >= layout.min_ranks_per_node) {
         let most = layout.min_ranks_per_node;
         return Err(wrong(text, format!("every slot once, below the {most} ranks that each node has")));

@@ -78,6 +78,7 @@ pub fn repair(local: &Local, rho: &mut [f64], singles: &dyn Fn(&mut [f64])) -> b
             }
         }
         for flows in local.out.iter().filter(|o| o.len() > 1) {
+            // All flows of one sender share one penalty.
             let slowest = flows.iter().map(|&f| rho[f]).fold(1.0, f64::max);
             flows.iter().for_each(|&f| rho[f] = slowest);
         }

@@ -43,6 +43,7 @@ impl Rules for MaxMin {
                 out[f] = (1.0 / share).max(1.0);
                 notes.add(flows[f], role, out[f], || format!("its {role} is the first to be full"));
                 for p in [local.sender[f], local.out.len() + local.receiver[f]] {
+                    // Rounding could leave a full port a little below zero.
                     left[p] = (left[p] - share).max(0.0);
                     open[p] -= 1;
                 }

@@ -19,6 +19,7 @@ pub const RULES: RuleSet = RuleSet {
 };
 
 /// Flows of a component beyond which the sets are too many.
+// 2^20 sets are tried at most, and a set fits 32 bits.
 const MOST: usize = 20;
 
 struct Myrinet;

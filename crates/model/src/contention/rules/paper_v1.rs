@@ -62,6 +62,7 @@ pub fn crowd(traffic: &Traffic, sender: u32) -> Crowd {
     for run in flows.chunk_by(|&a, &b| traffic.receiver_of(a) == traffic.receiver_of(b)) {
         let receiver = traffic.receiver_of(run[0]);
         if traffic.in_degree(receiver) > run.len() {
+            // The weight counts all flows that arrive; the own ones are taken off, and each of them meets all others.
             let own = run.len() as f64;
             sum += own * (traffic.receiver(receiver).weight - own / flows.len() as f64);
         }
@@ -83,6 +84,7 @@ impl Rules for Paper {
             let summary = traffic.receiver(receiver);
             let arriving = traffic.in_degree(receiver);
             let others = arriving - run.len();
+            // The sender is among those summed up, so equal out-degrees are equal to its own.
             let balanced = summary.least_out == summary.most_out && arriving <= degree;
             let (rule, k, text): (_, f64, &dyn Fn() -> String) = if others == 0 {
                 ("R1", 0.0, &|| "nobody else sends to its receiver".into())
@@ -112,6 +114,7 @@ impl Paper {
         let own = traffic.sender(flow);
         let mut senders = traffic.flows_into(traffic.receiver_of(flow)).iter().map(|&f| traffic.sender(f));
         let other = senders.find(|&s| s != own)?;
+        // A sender of two or more has a penalty of at least 2, so 1/(rho - 1) is finite.
         (traffic.out_degree(other) >= 2).then(|| (self.single)(traffic, other)).flatten()
     }
 }

@@ -46,6 +46,7 @@ fn fit(data: &Data<'_>) -> Result<Raw, FitError> {
     starts.sort_by(|a, b| a.sse.total_cmp(&b.sse));
     starts.truncate(STARTS);
     let from_m3 = (m3::MODEL.fit)(data)?;
+    // With R_Ci = R_Cb, so q = 1, this model is m3, and that fit is a start as well.
     starts.push(Raw { theta: vec![from_m3.theta[0], from_m3.theta[1], 1.0, from_m3.theta[2]], ..from_m3 });
     let polished: Vec<Raw> = starts.iter().map(|s| polish(data, s)).collect();
     let best = starts.into_iter().chain(polished).min_by(|a, b| a.sse.total_cmp(&b.sse)).expect("m3 is a start");
@@ -94,6 +95,7 @@ fn solve(data: &Data<'_>, q: f64, r: f64) -> Raw {
 /// Levenberg-Marquardt over (q, ln(r-1)) with alpha and 1/R_Cb eliminated by the linear fit: two well-scaled unknowns.
 fn polish(data: &Data<'_>, start: &Raw) -> Raw {
     let norm = data.scale().sqrt();
+    // Any unknowns are allowed ones: q stays at least zero and r above 1.
     let unpack = |x: &[f64]| (x[0].abs(), 1.0 + x[1].clamp(-40.0, 40.0).exp());
     let residuals = |x: &[f64]| {
         let (q, r) = unpack(x);

@@ -66,15 +66,18 @@ fn assign(data: &Data<'_>, first: impl Fn(f64, f64) -> bool) -> Vec<f64> {
         }
     }
     let (x, inverse) = (line.solve_nonnegative().x, ray.solve_nonnegative().x[0]);
+    // No point on the node's branch says nothing of R_N: it is put where no measured k reaches it.
     let r = if inverse > 0.0 { (x[1] / inverse).max(1e-9) } else { data.most_pairs() };
     vec![x[0], x[1], r]
 }
 
 fn polish(data: &Data<'_>, start: Raw) -> Raw {
+    // The search runs over logarithms, which a parameter at its bound of zero does not have.
     if start.theta.iter().any(|&t| t <= 0.0) {
         return start;
     }
     let norm = data.scale().sqrt();
+    // exp overflows beyond 709.
     let unpack = |x: &[f64]| x.iter().map(|v| v.clamp(-700.0, 700.0).exp()).collect::<Vec<f64>>();
     let residuals = |x: &[f64]| {
         let theta = unpack(x);

@@ -317,6 +317,7 @@ fn finish(model: &'static str, data: &Data<'_>, mut raw: Raw, slope: usize) -> R
     if data.sizes() == 1 {
         raw.limits.insert(0, Limit::OneSize { bytes: data.points[0].bytes });
     } else if raw.theta[slope] == 0.0 {
+        // Without a slope there is no rate at all, so what is said of single rates falls away.
         raw.limits = vec![Limit::NoSlope];
     }
     Ok(raw)

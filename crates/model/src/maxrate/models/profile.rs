@@ -30,6 +30,7 @@ pub fn fit(data: &Data<'_>, family: &Family) -> Raw {
     let best = (0..grid.len()).min_by(|&i, &j| sums[i].total_cmp(&sums[j])).expect("the grid is not empty");
     let (low, high) = (grid[best.saturating_sub(1)], grid[(best + 1).min(grid.len() - 1)]);
     let (mut r, mut sse) = golden_section(low, high, &|r| solve(r).sse);
+    // The sum has kinks where r is a measured k, so golden section can end above the best of the grid.
     if sums[best] <= sse {
         (r, sse) = (grid[best], sums[best]);
     }

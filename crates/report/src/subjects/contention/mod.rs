@@ -28,6 +28,7 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         Err(why) => return failed(&why),
     };
     let mut all = Vec::new();
+    // A campaign of steady rates alone has no completion times to hold rule sets against.
     if campaign.recorded.graphs.iter().any(|e| !e.times.is_empty()) {
         match campaign.findings(None, None) {
             Ok(found) => {
@@ -56,6 +57,7 @@ fn name(graph: &Graph, i: usize) -> [String; 2] {
 /// How many times longer than alone each flow took.
 fn slowdown(found: &Findings, at: usize) -> Vec<f64> {
     let m = &found.scored[at].measured;
+    // Seconds per byte times bytes. The time counts from the flow's own start: flows of a graph may begin later.
     let alone = |i: usize| found.alpha * m.graph.flows[i].bytes;
     m.end_s.iter().enumerate().map(|(i, end)| (end - m.graph.flows[i].start) / alone(i)).collect()
 }
@@ -71,6 +73,7 @@ fn worst(found: &Findings, rules: &str) -> Vec<Option<(f64, f64)>> {
 }
 
 fn graphs(campaign: &Campaign, found: &Findings) -> Section {
+    // None is the best where every rule set refuses some graph; the paper's then stands in for it.
     let best = found.best().unwrap_or("paper");
     let mut section = Section::new("Contention graphs");
     section.say(format!(
@@ -80,6 +83,7 @@ fn graphs(campaign: &Campaign, found: &Findings) -> Section {
     ));
     let mut order: Vec<usize> = (0..found.scored.len()).collect();
     let errors = worst(found, best);
+    // A graph that the rule set refuses has no error, so it is among the last to be drawn.
     let error = |i: &usize| errors[*i].map_or(0.0, |e| e.1);
     if order.len() > DRAWN {
         order.sort_by(|a, b| error(b).total_cmp(&error(a)));
@@ -87,6 +91,7 @@ fn graphs(campaign: &Campaign, found: &Findings) -> Section {
         order.truncate(DRAWN);
     }
     let rules = campaign.rules(best);
+    // The capacities that the rule sets were scored with, so that the steps shown lead to the errors shown.
     let options = Options {
         steps: true,
         ..found
@@ -127,6 +132,7 @@ fn flows(grid: &mut Grid, found: &Findings, at: usize, solution: Option<&Solutio
     for i in 0..graph.flows.len() {
         let [flow, route] = name(graph, i);
         let predicted = solution.map_or(f64::NAN, |s| s.end_s[i]);
+        // A flow that starts late is not in the first step: its penalty is that of the step in which it first appears.
         let first = solution.and_then(|s| s.steps.iter().find_map(|step| step.flows.iter().find(|f| f.flow == i)));
         grid.row([
             scored.name.clone(),
@@ -181,6 +187,7 @@ pub fn of_findings(found: &Findings) -> Section {
     section.table(scores(&ranked));
     section.table(by_edges("Mean error in % by number of flows", &ranked, |x| percent(x.mean)));
     let best = ranked.iter().find(|s| Some(s.rules.as_str()) == found.best());
+    // A mean over fewer graphs cannot be ranked, so a rule set that refuses some is never the second.
     let next = ranked.iter().find(|s| s.refused.is_empty() && Some(s.rules.as_str()) != found.best());
     section.say(match (best, next) {
         (Some(best), Some(next)) => format!(
@@ -246,6 +253,7 @@ fn scores(ranked: &[&Score]) -> Grid {
     );
     for s in ranked {
         let Errors { mean, max_graph_mean, max_flow, .. } = s.all;
+        // A rule set that refuses every graph has a mean of nothing.
         let numbers =
             if s.all.graphs == 0 { ["-"; 3].map(String::from) } else { [mean, max_graph_mean, max_flow].map(percent) };
         grid.row(std::iter::once(s.rules.clone()).chain(numbers).chain([s.refused.len().to_string()]));
@@ -296,6 +304,7 @@ fn per_graph(found: &Findings, rules: &[&str]) -> Vec<Grid> {
         rows: list.iter().map(|&i| row(i)).collect(),
     };
     let title = format!("Graphs that {} predicts worst: mean and largest error in %", rules.first().unwrap_or(&"-"));
+    // Formats without pictures show only the first table of a figure: the worst graphs must be that one.
     let mut tables = vec![grid(&title, &sorted)];
     if all.len() > WORST {
         tables.push(grid("All graphs: mean and largest error in %", &all));
@@ -313,6 +322,7 @@ pub fn merits(view: &View<'_>) -> Vec<Merit> {
     };
     let merit = |name: String, value: f64, unit, better| Merit { name, known: Known::bare(value), unit, better };
     let mut all = vec![merit("contention.alone".into(), 1e-6 / found.alpha, "MB/s", Direction::HigherIsBetter)];
+    // Refusing hard graphs would improve the mean, so only rule sets that did all of them have a figure.
     for score in found.validation.scores.iter().filter(|s| s.refused.is_empty()) {
         let name = format!("contention.{}.error", score.rules);
         all.push(merit(name, 100.0 * score.all.mean, "%", Direction::LowerIsBetter));
@@ -332,6 +342,7 @@ fn steady(campaign: &Campaign) -> Option<Section> {
     let mut grid =
         Grid::new("Steady rates and penalties", &["Graph", "flow", "from > to", "MB/s", "least", "most", "penalty"]);
     let mut pictures = Vec::new();
+    // Only pictures are limited; the table below has every graph.
     for e in entries.iter().take(DRAWN) {
         let penalties: Vec<f64> = e.rates.iter().map(|r| alone / middle(r)).collect();
         pictures.push(pictures::drawn(&e.name, &e.graph, &penalties, "penalty"));

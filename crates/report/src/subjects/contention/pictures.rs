@@ -44,6 +44,7 @@ fn pairs(found: &Findings, rules: &str) -> Vec<(usize, f64, f64)> {
         for (i, f) in s.measured.graph.flows.iter().enumerate() {
             let alone = found.alpha * f.bytes;
             let pair = (s.measured.end_s[i] / alone, p[i] / alone);
+            // Both axes are logarithmic.
             if pair.0.is_finite() && pair.1.is_finite() && pair.0 > 0.0 && pair.1 > 0.0 {
                 all.push((s.measured.graph.flows.len(), pair.0, pair.1));
             }

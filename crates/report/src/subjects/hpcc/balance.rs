@@ -104,6 +104,7 @@ fn draw(section: &mut Section, figure: &Figure, theirs: &[SystemBalance<'_, '_>]
     let entries: Vec<&SystemBalance<'_, '_>> = theirs.iter().chain(ours).filter(has).collect();
     let mut grid = Grid::new(figure.table, &["System"]);
     for panel in figure.panels {
+        // There is an entry, because one of the runs has a value; panels have the same dots for every system.
         let dots = (panel.dots)(entries[0].view);
         grid.header.extend(dots.iter().map(|d| [panel.title, d.what].join(", ").trim_end_matches(", ").to_string()));
     }
@@ -125,6 +126,7 @@ fn picture(panel: &Panel, entries: &[&SystemBalance<'_, '_>]) -> Svg {
     let about = format!("Dots on a logarithmic axis, {} systems; the table has the numbers.", entries.len());
     let words = Words { title: panel.title, about: &about, axis: panel.axis };
     let mut rows = Rows::new(words, Scale::log(low * 0.9, high * 1.1), &names, 16.0);
+    // Values outside a scale lie on its edge, so a line at 1 that is out of sight would stand at a wrong value.
     if low < 1.0 && high > 1.0 {
         rows.rule("ref", 1.0, entries.len());
     }

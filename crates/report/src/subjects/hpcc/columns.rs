@@ -93,6 +93,7 @@ pub struct Ratio {
 
 /// What memory and network offer for each floating-point operation, and what a ring leaves of a ping-pong.
 pub fn balance(view: &View<'_>) -> [Ratio; 6] {
+    // STREAM and the rings give rates of one rank, HPL and PTRANS of all: the first are multiplied by the ranks.
     let ranks = f64::from(view.record.layout.ranks);
     let hpl = result(view, HPL, "flops_per_s");
     let ring = result(view, RING_BANDWIDTH, "random_bandwidth_bytes_per_s");

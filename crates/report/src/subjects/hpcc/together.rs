@@ -73,6 +73,7 @@ pub fn beside(runs: &[&View<'_>], systems: &[System]) -> Grid {
 /// Each run's share of the best on each axis; 0 where a test did not run.
 fn shares(runs: &[&View<'_>]) -> Vec<Vec<f64>> {
     let goodness = |view: &View<'_>, c: &Column| value(view, c).map_or(0.0, |v| if c.lower { 1.0 / v } else { v });
+    // Where no run has a test its best is not 0, so that shares are 0 and not 0/0.
     let best: Vec<f64> =
         COLUMNS.iter().map(|c| runs.iter().map(|v| goodness(v, c)).fold(f64::MIN_POSITIVE, f64::max)).collect();
     runs.iter().map(|v| COLUMNS.iter().zip(&best).map(|(c, b)| goodness(v, c) / b).collect()).collect()

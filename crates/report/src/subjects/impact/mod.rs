@@ -79,6 +79,7 @@ fn drain(section: &mut Section, view: &View<'_>) {
 /// Four grades by how much worse the tail is; a factor of 10 is where the paper's systems without congestion control begin.
 fn grade(tail: Known) -> (usize, &'static str) {
     match tail.value {
+        // First, because no comparison holds for it and it would end as severe harm.
         x if x.is_nan() => (2, "Not known"),
         _ if tail.interval.is_some_and(|i| i.contains(1.0)) => (0, "No harm that the data show"),
         x if x <= 1.1 => (0, "No harm that matters"),
@@ -155,6 +156,7 @@ fn matrix(canaries: &[Canary<'_>]) -> Option<Section> {
         };
         average.row(shown(|i| i.average));
         tail.row(shown(|i| i.tail));
+        // A rate of 0 under load gives an infinite impact, which no scale of colours holds.
         let finite = row.iter().map(|i| i.map(|i| i.tail.value).filter(|x| x.is_finite()));
         cells.push(finite.map(|x| x.map(|x| (x, format!("{}×", digits(x))))).collect());
     }
@@ -204,6 +206,7 @@ fn bars_of(bars: &[(String, f64)]) -> Svg {
     let names: Vec<(String, &str)> = bars.iter().map(|b| (b.0.clone(), "")).collect();
     let about = "One row per congestor and test measured meanwhile; the table has the numbers.";
     let words = Words { title: "Throughput of congestors", about, axis: "GB/s in all" };
+    // A scale needs a span even where no congestor moved anything.
     let mut rows = Rows::new(words, Scale::linear(0.0, if most > 0.0 { most } else { 1.0 }), &names, 17.0);
     for (row, (name, rate)) in bars.iter().enumerate() {
         rows.dot(row, 0.0, "s1", *rate, Some((0.0, *rate)), &format!("{name}: {} GB/s", digits(*rate)));

@@ -48,6 +48,7 @@ pub fn across(views: &[View<'_>], _: &[HpccSystem]) -> Vec<Section> {
 fn picture(title: &str, entries: &[SystemImpact]) -> Svg {
     let values =
         entries.iter().flat_map(|e| [e.average, e.tail_over_average]).flatten().map(|x| x.value).filter(|x| *x > 0.0);
+    // 1 is always in sight: the line of no harm stands there.
     let (low, high) = values.fold((1.0, 2.0), |(a, b): (f64, f64), x| (a.min(x), b.max(x)));
     let names: Vec<(String, &str)> =
         entries.iter().map(|e| (e.label.clone(), if e.source.is_some() { "dim" } else { "value" })).collect();

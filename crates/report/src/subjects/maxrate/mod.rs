@@ -75,6 +75,7 @@ fn of_models(view: &View<'_>) -> Vec<Merit> {
         }
     }
     for probed in &found.probes {
+        // `Always` and `Never` only bound the limit by the sizes tried, so they give no figure.
         if let EagerLimit::Blocks { below, .. } = probed.outcome {
             let known = Known::bare(below as f64);
             let name = format!("maxrate.{}.eager_limit", probed.class);
@@ -89,6 +90,7 @@ pub fn of_study(found: &Study) -> Vec<Section> {
     let mut all: Vec<Section> = found.fits.iter().map(|fitted| of_fit(fitted, found)).collect();
     all.extend(of_single_pairs(found));
     if let Some(first) = all.first_mut() {
+        // Each goes to the very front, so taking them in reverse keeps their order.
         let notes = found.notes.iter().rev().map(|n| Block::Warn(n.clone()));
         notes.for_each(|n| first.blocks.insert(0, n));
     }
@@ -143,6 +145,7 @@ fn protocol(section: &mut Section, fitted: &Fitted, probe: Option<EagerLimit>) {
     }
     if let Some(limit) = probe {
         section.say(format!("Delayed receiver: {limit}."));
+        // Regions come from jumps in the times alone, so a limit without a jump must not look forgotten.
         if matches!(limit, EagerLimit::Blocks { .. }) && !cuts.iter().any(|c| limit.confirms(c)) {
             section.say("The times show no jump there, so no region begins there.");
         }
@@ -153,6 +156,7 @@ fn protocol(section: &mut Section, fitted: &Fitted, probe: Option<EagerLimit>) {
 const COLUMNS: [(&str, &[&str], f64); 6] = [
     ("alpha us", &["alpha"], 1e6),
     ("alpha per pair us", &["alpha_step"], 1e6),
+    // Model (4) has R_Cb, the rate of a first core, where the others have R_C: one column serves both.
     ("R_C (R_Cb) GB/s", &["rate_core", "rate_base"], 1e-9),
     ("R_Ci GB/s", &["rate_increment"], 1e-9),
     ("R_N GB/s", &["rate_node"], 1e-9),
@@ -189,6 +193,7 @@ fn parameters(fitted: &Fitted) -> Grid {
 
 /// One-way values of a ping-pong, derived once and named as such.
 fn one_way(section: &mut Section, fitted: &Fitted) {
+    // Only ping-pongs are timed as whole round trips; times of the other patterns are one way already.
     if fitted.pattern != Pattern::PingPong {
         return;
     }
@@ -261,6 +266,7 @@ fn cross<T: Copy>(all: impl Iterator<Item = (u64, u32, T)>) -> Crossed<T> {
 
 /// Which region a size lies in, from 1.
 fn region(fitted: &Fitted, bytes: u64) -> usize {
+    // A size below the first region belongs to it, as in the models.
     fitted.report.phases.iter().filter(|p| p.from_bytes <= bytes).count().max(1)
 }
 
@@ -321,6 +327,7 @@ fn loggp(section: &mut Section, trips: &[Tripped]) {
     for tripped in trips {
         match &tripped.fit {
             Ok(p) => {
+                // Without a cost per byte the rate would be infinite.
                 let inverse = if p.gap_per_byte_s > 0.0 { digits(1e-9 / p.gap_per_byte_s) } else { "-".into() };
                 let numbers = [p.latency_s * 1e6, p.gap_s * 1e6, p.gap_per_byte_s * 1e9].map(digits);
                 grid.row(std::iter::once(tripped.class.clone()).chain(numbers).chain([inverse]));

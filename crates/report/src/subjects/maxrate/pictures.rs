@@ -46,6 +46,7 @@ fn span(cells: &[RateCell]) -> (f64, f64) {
 
 /// Where a region ends on the axis of sizes: between its last size and the next one's first.
 fn boundaries(report: &Report) -> Vec<f64> {
+    // The geometric mean, because the axis is logarithmic.
     report.phases.windows(2).map(|w| ((w[0].to_bytes as f64) * (w[1].from_bytes as f64)).sqrt()).collect()
 }
 
@@ -66,10 +67,12 @@ fn over_sizes(fitted: &Fitted, crossed: &Crossed<RateCell>) -> Svg {
     let y = Axis { scale: Scale::log(low, high * 1.6), label: "k n/T [GB/s]", percent: false };
     let mut frame = Frame::new("Aggregate rate over size", &about, 270.0, x, y);
     regions(&mut frame, report);
+    // Only dots are thinned; the table behind the picture has every size.
     let stride = crossed.sizes.len().div_ceil(DOTS).max(1);
     for (&k, class) in chosen.iter().zip(COLOURS) {
         for phase in &report.phases {
             let (from, to) = (phase.from_bytes as f64, phase.to_bytes as f64);
+            // Equal ratios are equal distances on the axis, so bends at small sizes are as smooth as at large ones.
             let at = |i: usize| from * (to / from).powf(i as f64 / FINE as f64);
             let rate = |n: f64| f64::from(k) * n / phase.chosen().predict(n, f64::from(k)) * 1e-9;
             let line: Vec<(f64, f64)> = (0..=FINE).map(at).map(|n| (n, rate(n))).filter(|p| p.1.is_finite()).collect();
@@ -105,6 +108,7 @@ fn words(report: &Report) -> String {
 fn regions(frame: &mut Frame, report: &Report) {
     let cuts = boundaries(report);
     for (i, cut) in cuts.iter().enumerate() {
+        // Names of neighbouring cuts stand on two lines in turn, so that they do not touch.
         frame.rule("ref", *cut, &format!("{} B", report.phases[i + 1].from_bytes), i % 2);
     }
     let (low, high) = frame.x.domain();

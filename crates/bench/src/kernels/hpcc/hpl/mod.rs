@@ -48,6 +48,7 @@ pub const HPL: Kernel = Kernel {
             P,
             Q,
             MAPPING,
+            // The defaults from here on are those that HPCC 1.5.0 takes without an input file.
             Param::new("pfact", VARIANTS, "right", "panel factorization"),
             Param::new("nbmin", Kind::Count, "4", "columns at which the recursion stops"),
             Param::new("ndiv", Kind::Count, "2", "parts of a panel in each recursion"),
@@ -138,6 +139,7 @@ impl Options {
             nb: params.count("nb").max(1) as usize,
             pfact: Variant::read(params.word("pfact")),
             nbmin: params.count("nbmin").max(1) as usize,
+            // With one part a panel would never get narrower and the recursion would not end.
             ndiv: params.count("ndiv").max(2) as usize,
             rfact: Variant::read(params.word("rfact")),
             route,
@@ -162,6 +164,7 @@ impl Matrix {
     fn new(grid: &Grid<'_>, params: &Params, model: bool) -> Result<Matrix, Refusal> {
         let (n, nb) = (params.count("n") as usize, params.count("nb").max(1) as usize);
         let rows = Cyclic { n, nb, procs: grid.shape.p, me: grid.row };
+        // Column n is the right-hand side.
         let cols = Cyclic { n: n + 1, nb, procs: grid.shape.q, me: grid.col };
         let align = params.count("align").max(1) as usize;
         let mut ld = rows.count().max(1).next_multiple_of(align);
@@ -184,6 +187,7 @@ impl Matrix {
             for r in (0..rows.count()).step_by(rows.nb) {
                 let height = rows.nb.min(rows.count() - r);
                 let out = MatMut::new(&mut self.a[c * ld + r..], height, width, ld);
+                // Elements follow from their global place alone, so every grid solves the same system.
                 source.fill(rows.global(r) as u64, cols.global(c) as u64, out);
             }
         }
@@ -250,6 +254,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
 /// Operations that count: `2/3 N^3 + 3/2 N^2`.
 fn flops(n: usize) -> u64 {
     let n = n as f64;
+    // 2/3 N^3 - 1/2 N^2 for the factorization and 2 N^2 for the solution, as HPL counts.
     (n * n * (2.0 / 3.0 * n + 1.5)) as u64
 }
 
@@ -279,6 +284,7 @@ impl Pattern for Hpl<'_> {
     }
 
     fn verify(&mut self) -> Verdict {
+        // Before the return below: the maximum is collective, and ranks beyond the grid take part in it.
         self.time = agree(self.comm, self.time, Reduce::Max);
         let Some(lu) = &mut self.lu else { return Verdict::Right { checked: 0 } };
         if lu.matrix.model {
@@ -332,6 +338,8 @@ impl Lu<'_> {
         let mut ready: VecDeque<Panel> = VecDeque::new();
         let mut next = 0;
         loop {
+            // With look-ahead this fills the queue at the start only; with depth 0 it makes the one panel of each
+            // round.
             while next < n && ready.len() < self.options.depth.max(1) {
                 let panel = self.plain(&ready, next);
                 ready.push_back(panel);
@@ -339,6 +347,8 @@ impl Lu<'_> {
             }
             let Some(first) = ready.front() else { return };
             if self.options.depth == 0 || next >= n {
+                // The last panel may be narrower than nb, so `next` can lie beyond column n, the right-hand side,
+                // which is still due.
                 self.update(first, self.columns_from(next.min(n)));
             } else {
                 let panel = self.ahead(&ready, next);
@@ -439,6 +449,7 @@ impl Lu<'_> {
             }
             receiving.wait();
         }
+        // Passed on before the rest of the update: the next rank of the ring waits for it.
         let sending = grid.along_row.begin(journey.send(&following.data));
         if sent {
             // The sender has nothing to look for: one update is faster than many.
@@ -479,8 +490,10 @@ impl Update<'_, '_> {
         let solve = Work::flops((jb * jb * width) as u64);
         let multiply = Work::flops(2 * (panel.below * jb * width) as u64);
         let range = if model { 0..0 } else { cols.start * ld..cols.end * ld };
+        // A single process row has all rows: nothing travels, and U is solved in place.
         if rows.procs == 1 {
             let a = &mut matrix.a[range];
+            // An interchange reads and writes two numbers of 8 bytes.
             let moved = Work { bytes: 32 * (jb * width) as u64, ..Work::NONE };
             pay(column, model, moved, &mut || interchange(a, ld, &panel.pivots, panel.j0));
             pay(column, model, solve + multiply, &mut || {
@@ -500,6 +513,7 @@ impl Update<'_, '_> {
             let mut u = MatMut::new(&mut u, jb, width, jb);
             blas.trsm(UNIT_LOWER, 1.0, panel.l1(), u.own());
             let (upper, lower) = MatMut::new(a, rows.count(), width, ld).split_rows(start);
+            // Only the owner of these rows keeps U; the others need it for their product alone.
             if top {
                 upper.part(start - jb..start, 0..width).copy_from(u.get());
             }

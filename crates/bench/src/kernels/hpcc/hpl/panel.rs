@@ -188,6 +188,7 @@ impl<'a> Factor<'a> {
         if rows.is_empty() || cols.is_empty() {
             return;
         }
+        // Every rank of the process column has the finished rows and repeats this work, so no message is needed.
         let work = Work::flops((rows.len() * rows.len() * cols.len()) as u64);
         let (jb, blas, l1) = (self.jb, self.blas, &mut self.l1);
         pay(self.column, self.model, work, &mut || {
@@ -206,6 +207,7 @@ impl<'a> Factor<'a> {
         }
         let work = Work::flops(2 * (active.len() * by.len() * cols.len()) as u64);
         let (column, model, blas, jb) = (self.column, self.model, self.blas, self.jb);
+        // Taken out because the closure borrows all of `self` for the view.
         let l1 = std::mem::take(&mut self.l1);
         pay(column, model, work, &mut || {
             let u = Mat::new(&l1, jb, jb, jb).part(by.clone(), cols.clone());
@@ -270,6 +272,7 @@ impl<'a> Factor<'a> {
         }
         self.place(j, &found);
         let pivot = found.pivot_row()[j];
+        // Not fatal here: where the residual fails its check, the verdict names this column.
         if pivot == 0.0 {
             self.zero.get_or_insert(self.j0 + j);
             return;
@@ -280,6 +283,7 @@ impl<'a> Factor<'a> {
         column.compute(work, &mut || {
             let mut view = self.view();
             let x = &mut view.col(j)[rest.clone()];
+            // The reciprocal of a subnormal pivot can overflow; such columns are divided number by number.
             if pivot.abs() >= f64::MIN_POSITIVE * 4.0 {
                 level1::scal(1.0 / pivot, x);
             } else {
@@ -340,6 +344,7 @@ impl<'a> Factor<'a> {
             data.extend_from_slice(&column[skip..]);
         }
         data.extend_from_slice(&l1);
+        // Row numbers are exact as f64 below 2^53, so one message carries them along.
         data.extend(panel.pivots.iter().map(|p| *p as f64));
         data.push(self.zero.map_or(-1.0, |c| c as f64));
         panel.data = data;

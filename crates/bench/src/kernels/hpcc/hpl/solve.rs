@@ -30,6 +30,7 @@ pub(super) fn back_substitute(grid: &Grid<'_>, matrix: &mut Matrix, blas: &Blas)
             let values = if model { Vector::Len(jb) } else { Vector::Values(&mut block) };
             grid.along_row.allreduce(values, Reduce::Sum);
         }
+        // The other process columns have given their part of the sum; the block is solved without them.
         if grid.col != col {
             continue;
         }
@@ -119,6 +120,7 @@ pub(super) fn norms(grid: &Grid<'_>, matrix: &mut Matrix, blas: &Blas, x: &[f64]
     }
     grid.along_row.allreduce(Vector::Values(&mut sums), Reduce::Sum);
     grid.along_col.allreduce(Vector::Values(&mut col_sums), Reduce::Sum);
+    // All ranks of a process column have the same part of x, so it is summed along the row only.
     let x_one = agree(&*grid.along_row, x.iter().map(|x| x.abs()).sum(), Reduce::Sum);
     // A maximum over ranks may lose a value that is no number; a sum does not.
     let lost = agree(&*grid.all, if sums.iter().chain(x).any(|v| !v.is_finite()) { 1.0 } else { 0.0 }, Reduce::Sum);

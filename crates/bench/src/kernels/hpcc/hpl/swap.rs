@@ -114,6 +114,7 @@ impl Exchange<'_> {
         held.iter().for_each(|h| starts.push(starts[starts.len() - 1] + h.len() * width));
         let total = starts[procs];
         let mut gathered = vec![0.0; if self.model { 0 } else { total }];
+        // Packed before the spread, which writes old top rows over these. 16 bytes: a number is read and written.
         let moved = Work { bytes: 16 * (held[me].len() * width) as u64, ..Work::NONE };
         pay(self.column, self.model, moved, &mut || {
             let rows: Vec<usize> = held[me].iter().map(|i| self.rows.local(self.moves.sources[*i])).collect();
@@ -209,6 +210,7 @@ impl Exchange<'_> {
         };
         let mut have = 1;
         while have < procs {
+            // The last step is shorter where the number of process rows is no power of two.
             let count = have.min(procs - have);
             self.trade(
                 data,
