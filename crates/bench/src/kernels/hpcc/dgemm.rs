@@ -139,13 +139,11 @@ impl Pattern for Dgemm<'_> {
         // B is not needed any more, and sizes are chosen so that three matrices fill the memory.
         fill(&mut self.b, self.seed, "dgemm c", self.round);
         self.times(-beta, &self.b, &x, 1.0, &mut y);
-        let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::NAN } else { m.max(x.abs()) });
         let mut sums = vec![0.0; n];
         for column in self.c.chunks_exact(n.max(1)) {
             sums.iter_mut().zip(column).for_each(|(s, c)| *s += c.abs());
         }
-        let scale = largest(&sums) * largest(&x) * n as f64 * EPS;
-        self.residual = if scale > 0.0 { largest(&y) / scale } else { 0.0 };
+        self.residual = scaled(&y, &sums, &x);
         bounded("the scaled residual", self.residual, self.threshold, n as u64)
     }
 
@@ -160,5 +158,34 @@ impl Pattern for Dgemm<'_> {
     }
     fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.engine.notes)
+    }
+}
+
+/// The largest magnitude; not a number if one of them is none.
+fn largest(v: &[f64]) -> f64 {
+    // `max` prefers a number to none, so what was found must be kept by hand.
+    v.iter().fold(0.0, |m: f64, x| if m.is_nan() || x.is_nan() { f64::NAN } else { m.max(x.abs()) })
+}
+
+/// The residual `y` over the norms of the result, given by the sums of its rows, and of the vector it was multiplied with.
+fn scaled(y: &[f64], sums: &[f64], x: &[f64]) -> f64 {
+    let scale = largest(sums) * largest(x) * x.len() as f64 * EPS;
+    // Only a problem of nothing has no scale; one that is no number must fail.
+    if scale == 0.0 { 0.0 } else { largest(y) / scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_never_right() {
+        let good = [1.0, 2.0];
+        assert_eq!(scaled(&[0.0, 0.0], &good, &good), 0.0);
+        for bad in [[f64::NAN, 1.0], [1.0, f64::NAN]] {
+            for residual in [scaled(&bad, &good, &good), scaled(&[0.0; 2], &bad, &good), scaled(&bad, &bad, &good)] {
+                assert!(bounded("residual", residual, 16.0, 2).is_wrong(), "{bad:?}: {residual}");
+            }
+        }
     }
 }
