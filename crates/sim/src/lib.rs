@@ -11,7 +11,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `base` | numbers of things, the clock and its events, two containers |
-//! | [`file`] | the machine file: every knob, faults, the files that come with the program |
+//! | [`file`](mod@file) | the machine file: every knob, faults, the files that come with the program |
 //! | [`topology`] | which switches there are, how they are cabled, which ways lead nearer |
 //! | `link` | cables, packets, the outputs at which packets wait |
 //! | [`routing`], [`control`] | which way a packet takes; how sources hold back |
