@@ -165,10 +165,8 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
             done += 1;
             if let (Some(record), Some(measured)) = (&mut record, measured) {
                 record.phases.push(measured);
-                // After the last planned phase it is saved below, once it is known whether more follow.
-                if done < plan.phases.len() {
-                    observer.save(record);
-                }
+                // Also after the last planned phase: what comes next is agreed upon by all ranks, and one may die while they do.
+                observer.save(record);
             }
         }
         let more = next(record.as_mut());
