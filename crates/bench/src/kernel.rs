@@ -110,6 +110,10 @@ impl Loops {
     pub const USUAL: Loops = Loops { warmup: 1, steps: Steps::always(200), arrangements: 1, measurements: 100_000 };
 }
 
+/// A cut leaves blocks of at least so many steps, or as many as they have: ranks drift apart within a block, and a bandwidth measured
+/// over fewer windows than the original's 8 is another number.
+pub(crate) const LEAST_STEPS: u32 = 8;
+
 /// A number of steps, scaled down in proportion above a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {

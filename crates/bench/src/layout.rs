@@ -86,6 +86,14 @@ impl Seat {
     }
 }
 
+/// What is random in one placement derives from this; the first has the seed of the run itself.
+pub fn placement_seed(seed: u64, placement: u32) -> u64 {
+    match placement {
+        0 => seed,
+        n => Rng::new(seed, "placement", n.into()).below(u64::MAX),
+    }
+}
+
 /// The shuffled order of nodes: `order[place]` is the machine's node.
 pub fn node_order(nodes: u32, seed: u64) -> Vec<u32> {
     permutation(&mut Rng::new(seed, "node order", 0), nodes as usize)

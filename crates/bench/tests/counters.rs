@@ -6,7 +6,7 @@ use record::{Plan, Role};
 use tailback_bench::{Counters, Seat};
 
 fn plan(nodes: u32, ranks: u32, given: &[(&str, &str)]) -> Plan {
-    let quick = [("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("canaries", "p2p-lat")];
+    let quick = [("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("canaries", "p2p-lat"), ("placements", "1")];
     common::plan("gpcnet", nodes, ranks, &[&quick, given].concat())
 }
 
@@ -38,7 +38,7 @@ fn every_node_counts_for_the_job_it_ran() {
 
 #[test]
 fn a_node_that_runs_two_jobs_is_counted_for_both() {
-    let given = [("placement", "same"), ("congestors", "a2a")];
+    let given = [("congestors-on", "same"), ("congestors", "a2a")];
     let record = common::run(&common::machine(4, 2), &plan(4, 2, &given), false);
     let loaded = record.phases.last().unwrap();
     assert!(!loaded.counters.is_empty());

@@ -4,8 +4,9 @@ mod common;
 
 use common::plan;
 use record::{Ended, Job, Plan, Role, Status, Verdict};
+use tailback_bench::Stage;
 
-const QUICK: &[(&str, &str)] = &[("rounds", "6"), ("cut", "50"), ("time", "10ms")];
+const QUICK: &[(&str, &str)] = &[("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("placements", "2")];
 
 #[test]
 fn gpcnet_measures_canaries_alone_and_under_load() {
@@ -54,7 +55,14 @@ fn clocks_that_differ_change_nothing_that_is_agreed() {
 
 #[test]
 fn precision_stops_a_canary_that_is_known_well_enough() {
-    let given = [("rounds", "5000"), ("cut", "50"), ("time", "1s"), ("precision", "5%"), ("canaries", "p2p-lat")];
+    let given = [
+        ("rounds", "5000"),
+        ("cut", "50"),
+        ("time", "1s"),
+        ("precision", "5%"),
+        ("canaries", "p2p-lat"),
+        ("placements", "1"),
+    ];
     let record = common::run(&common::machine(4, 1), &plan("gpcnet", 4, 1, &given), false);
     let alone = &record.phases[0].jobs[0];
     assert_eq!(alone.ended, Ended::Precision);
@@ -73,10 +81,55 @@ fn one_seed_one_record() {
     assert_ne!(first, bytes(&other));
 }
 
+/// A test covers the same nodes and the same rings alone and under load, in every placement; so where the load is nothing, so is its effect.
+#[test]
+fn placements_are_paired() {
+    let given = [QUICK, &[("placements", "4"), ("rounds", "12"), ("congestors", "null")]].concat();
+    let record = common::run(&common::machine(10, 2), &plan("gpcnet", 10, 2, &given), false);
+    let (alone, loaded) = record.phases.split_at(3);
+    for (a, b) in alone.iter().zip(loaded) {
+        let (a, b) = (&a.jobs[0], &b.jobs[0]);
+        assert_eq!(a.placements.len(), 4);
+        let blocks: Vec<u64> = a.placements.iter().map(|p| p.summary.blocks / u64::from(a.ranks)).collect();
+        assert_eq!(blocks, [3; 4], "{}", a.name);
+        for (placement, a, b) in a.paired(b) {
+            assert_eq!((a.mean, &a.quantiles), (b.mean, &b.quantiles), "placement {placement}");
+        }
+    }
+}
+
+/// Placements that ran one by one, each on a machine of its own, are put together to the same kind of record.
+#[test]
+fn placements_of_several_machines_make_one_record() {
+    let plan = plan("gpcnet", 10, 2, QUICK);
+    let one = |placement: u32| {
+        let kept = common::Kept::default();
+        let body = |world: &dyn comm::Comm| {
+            let (seat, facts) = (tailback_bench::Seat::find(world), common::facts());
+            let stage = Stage { world, seat, facts: &facts, observer: &kept, placement: Some(placement) };
+            let site = tailback_bench::Site::new(seat.layout, true);
+            tailback_bench::drive(stage, &plan, &site, plan.clone()).unwrap();
+        };
+        comm::Machine::run(&common::machine(10, 2), &body).unwrap();
+        kept.0.into_inner().unwrap().pop().unwrap()
+    };
+    let mut all = record::RunRecord { phases: Vec::new(), ..one(0) };
+    all.take_placement(0, one(0));
+    all.take_placement(1, one(1));
+    let together = common::run(&common::machine(10, 2), &plan, false);
+    for (a, b) in all.phases.iter().zip(&together.phases) {
+        let (a, b) = (&a.jobs[0], &b.jobs[0]);
+        assert_eq!((a.placements.len(), a.summary.samples), (b.placements.len(), b.summary.samples), "{}", a.name);
+        assert_eq!(a.samples.len(), a.summary.samples);
+    }
+    // Placements that are all alike would be one.
+    assert_ne!(one(0).phases[5].jobs[0].summary, one(1).phases[5].jobs[0].summary);
+}
+
 /// A plan may put jobs anywhere; a job without a single rank on this layout is reported, not waited for.
 #[test]
 fn a_job_that_is_too_small_is_skipped_with_a_reason() {
-    let mut plan = plan("network", 4, 1, QUICK);
+    let mut plan = plan("network", 4, 1, &QUICK[..3]);
     plan.phases.truncate(1);
     let lone =
         |job: &mut Job| job.members = record::Members::Block { first_node: 0, nodes: 1, first_slot: 0, slots: None };

@@ -12,13 +12,13 @@ use tailback_bench::{Observer, Seat};
 struct Nobody;
 
 impl Observer for Nobody {
-    fn phase(&self, _: &Plan, _: usize) {}
+    fn phase(&self, _: &Plan, _: u32, _: usize) {}
     fn save(&self, _: &RunRecord) {}
 }
 
 /// The groups of `run gpcnet` with kernels that send nothing: what is left is what starting, dividing and collecting cost.
 fn silent(nodes: u32, ranks: u32) -> Plan {
-    let plan = common::plan("gpcnet", nodes, ranks, &[("cut", "1000")]);
+    let plan = common::plan("gpcnet", nodes, ranks, &[("cut", "1000"), ("placements", "1")]);
     let quiet = |mut phase: Phase| {
         for job in &mut phase.jobs {
             (job.kernel, job.params) = ("pause".into(), Params::from([("time".into(), "1us".into())]));

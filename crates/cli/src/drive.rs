@@ -1,17 +1,18 @@
 //! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
 //! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
 
+use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
-use crate::machine::Target;
+use crate::machine::{Speaker, Target, effort as effort_of};
 use crate::progress::Watch;
 use crate::scout::Whereabouts;
 use crate::{output, signals};
 use crate::{runner, show};
-use bench::{Experiment, Facts, Site, Stage};
+use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
-use record::{Payload, RunRecord};
+use record::{Payload, Plan, RunRecord};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -99,67 +100,133 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     if !target.is_simulated() {
         runner::install();
     }
-    let facts = facts(target);
-    let (speaker, scout) = (target.speaker(), Whereabouts::of(target));
-    let problem = Mutex::new(None);
-    let ended = target.run(&|world| {
-        let open = || {
-            if !speaker.prints {
-                return Ok(());
-            }
-            let file = prepare(experiment.name(), order.out.as_deref()).or_else(|error| speaker.end_all(error))?;
-            watch.save_to(&file);
-            eprintln!("tailback: writing {}", file.display());
-            Ok(())
-        };
-        if let Err(error) = on_rank(world, &scout, order, experiment, &facts, &watch, &open) {
-            *problem.lock().expect("nobody panics holding it") = Some(error);
-        }
-    });
-    watch.complete(target);
-    if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
-        watch.finish();
-        return if target.prints() { Err(error) } else { Err(Fail::silent(Exit::Usage)) };
-    }
-    if let Err(error) = ended {
-        watch.give_up(&error.0);
-        let (record, _) = watch.finish();
-        return Err(Fail::with(if record.is_some() { Exit::Incomplete } else { Exit::Failure }, error));
-    }
-    if let Some(effort) = target.effort().filter(|_| !order.quiet && !order.plan_only) {
-        eprintln!("tailback: {effort}");
-    }
+    let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
+    let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
+    let effort = match run.first(target) {
+        Ok(Some(placements)) => run.ensemble(target, placements),
+        Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
+        Err(error) => Err(error),
+    };
     let (record, unsaved) = watch.finish();
+    let effort = match effort {
+        Ok(effort) => effort,
+        Err(error) if target.prints() => return Err(error),
+        Err(_) => return Err(Fail::silent(Exit::Usage)),
+    };
+    if let Some(simulator) = target.simulator().filter(|_| run.speaker.prints && !order.quiet && !order.plan_only) {
+        eprintln!("tailback: {}", effort_of(simulator.config().ranks(), &effort));
+    }
     Ok(record.map(|record| Finished { record, unsaved }))
 }
 
-/// The same on every rank: find the seat, look at the site, make the plan, run it.
-fn on_rank(
-    world: &dyn Comm,
-    scout: &Whereabouts<'_>,
-    order: &Order,
-    experiment: &dyn Experiment,
-    facts: &Facts,
-    watch: &Watch,
-    open: &dyn Fn() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let seed = agree_on_seed(world, order.seed);
-    let mut facts = facts.clone();
-    let seat = order.grouping.take_seat(world, &mut facts)?;
-    let site = Site::survey(world, &seat, experiment.asks(), scout);
-    let plan = experiment.plan(&site, seed, order.payload).map_err(Fail::usage)?;
-    if order.plan_only {
-        if world.rank() == 0 {
-            output::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
+/// An order under way.
+struct Run<'a> {
+    order: &'a Order,
+    experiment: &'a dyn Experiment,
+    facts: &'a Facts,
+    watch: &'a Watch,
+    speaker: Speaker,
+    /// Of simulations: the same in all of them.
+    seed: Option<u64>,
+}
+
+impl Run<'_> {
+    /// Makes the plan on the machine and runs it there; or, if it has placements that are to be simulated side by side, says how many.
+    fn first(&self, target: &Target) -> anyhow::Result<Option<u32>> {
+        let (scout, simulated, crew) = (Whereabouts::of(target), target.is_simulated(), target.crew().is_some());
+        let (problem, later) = (Mutex::new(None), Mutex::new(None));
+        let ended = target.run(&|world| {
+            let done = self.prepare_rank(world, &scout).and_then(|(seat, site, facts, plan)| {
+                if self.order.plan_only {
+                    return self.print_plan(world, &plan);
+                }
+                if simulated && plan.placements > 1 {
+                    *later.lock().expect("nobody panics holding it") = Some(plan.placements);
+                    return Ok(());
+                }
+                if crew {
+                    let say = "one placement is simulated by one process; start it without the launcher, or ask for more --placements";
+                    return Err(Fail::usage(say));
+                }
+                // Not before the plan is known to be good: what is refused leaves no folder behind.
+                if world.rank() == 0 {
+                    self.open()?;
+                }
+                let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
+                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
+            });
+            if let Err(error) = done {
+                *problem.lock().expect("nobody panics holding it") = Some(error);
+            }
+        });
+        if let Some(simulator) = target.simulator() {
+            self.watch.complete(simulator);
         }
-        return Ok(());
+        if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
+            return Err(error);
+        }
+        ended.map_err(|error| self.died(&error.0))?;
+        Ok(later.into_inner().expect("nobody panics holding it"))
     }
-    // Not before the plan is known to be good: what is refused leaves no folder behind.
-    if world.rank() == 0 {
-        open()?;
+
+    /// Simulates placements side by side; what each simulation took.
+    fn ensemble(&self, target: &Target, placements: u32) -> anyhow::Result<Vec<sim::Stats>> {
+        if self.speaker.prints {
+            self.open()?;
+        }
+        let simulator = target.simulator().expect("only simulated machines run placements side by side");
+        let body = |world: &dyn Comm, machine: &sim::Simulator, placement: u32, observer: &dyn Observer| {
+            let scout = Whereabouts::Simulated(machine);
+            let (seat, site, facts, plan) = self.prepare_rank(world, &scout)?;
+            let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
+            bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
+        };
+        let config = simulator.config();
+        let crew = target.crew();
+        let all = Ensemble { config, placements, body: &body, watch: self.watch, shared: crew.is_some() };
+        let (first, effort) = all.run(crew).inspect_err(|error| {
+            self.watch.give_up(&format!("{error:#}"));
+        })?;
+        if let Some(first) = first.filter(|_| self.speaker.prints) {
+            self.watch.complete(&first);
+        }
+        Ok(effort)
     }
-    let stage = Stage { world, seat, facts: &facts, observer: watch };
-    bench::drive(stage, experiment, &site, plan).map(drop).map_err(Fail::usage)
+
+    /// The same on every rank: find the seat, look at the site, make the plan.
+    fn prepare_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts, Plan)> {
+        let seed = self.seed.unwrap_or_else(|| agree_on_seed(world, self.order.seed));
+        let mut facts = self.facts.clone();
+        let seat = self.order.grouping.take_seat(world, &mut facts)?;
+        let site = Site::survey(world, &seat, self.experiment.asks(), scout);
+        let plan = self.experiment.plan(&site, seed, self.order.payload).map_err(Fail::usage)?;
+        Ok((seat, site, facts, plan))
+    }
+
+    fn print_plan(&self, world: &dyn Comm, plan: &Plan) -> anyhow::Result<()> {
+        if world.rank() == 0 && self.speaker.prints {
+            output::print(&(serde_json::to_string_pretty(plan)? + "\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folder of the record, on the process that prints.
+    fn open(&self) -> anyhow::Result<()> {
+        if !self.speaker.prints {
+            return Ok(());
+        }
+        let file = prepare(self.experiment.name(), self.order.out.as_deref());
+        let file = file.or_else(|error| self.speaker.end_all(error))?;
+        self.watch.save_to(&file);
+        eprintln!("tailback: writing {}", file.display());
+        Ok(())
+    }
+
+    /// The machine itself ended the run.
+    fn died(&self, reason: &str) -> anyhow::Error {
+        let begun = self.watch.give_up(reason);
+        Fail::with(if begun { Exit::Incomplete } else { Exit::Failure }, reason)
+    }
 }
 
 /// What the record holds besides plan and measurements.
@@ -172,6 +239,19 @@ fn facts(target: &Target) -> Facts {
         counters: target.counters(),
         node_names: Vec::new(),
     }
+}
+
+/// The seed of a simulated run: drawn once for all its simulations, on all processes. None on a real machine, where the ranks agree.
+fn simulated_seed(target: &Target, seed: Option<u64>) -> anyhow::Result<Option<u64>> {
+    if !target.is_simulated() {
+        return Ok(None);
+    }
+    let drawn = Mutex::new(seed.unwrap_or_else(clock_seed));
+    if let (None, Some(crew)) = (seed, target.crew()) {
+        let agree = |world: &dyn Comm| *drawn.lock().expect("nobody panics holding it") = agree_on_seed(world, None);
+        crew.run(&agree).map_err(|e| Fail::with(Exit::Failure, e.0))?;
+    }
+    Ok(Some(drawn.into_inner().expect("nobody panics holding it")))
 }
 
 /// A random seed is drawn by rank 0, told to all and recorded.

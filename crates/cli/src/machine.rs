@@ -29,6 +29,8 @@ pub enum Target {
         file: String,
         /// The machine itself.
         machine: Box<sim::Simulator>,
+        /// The processes that simulate placements side by side, if a launcher started several.
+        crew: Option<Box<mpi::MpiMachine>>,
     },
 }
 
@@ -50,9 +52,13 @@ impl Target {
         }
     }
 
-    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Target> {
+    fn start_library(library: Option<&PathBuf>) -> anyhow::Result<Box<mpi::MpiMachine>> {
         let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
-        let machine = Box::new(mpi::MpiMachine::start(&found)?);
+        Ok(Box::new(mpi::MpiMachine::start(&found)?))
+    }
+
+    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Target> {
+        let machine = Target::start_library(library)?;
         let switches = Mutex::new(None);
         let ask = |world: &dyn Comm| {
             *switches.lock().expect("nobody panics holding it") = slurm::topology(world, &environment);
@@ -62,10 +68,6 @@ impl Target {
     }
 
     fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
-        if mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
-            let say = "a simulated machine runs in one process; start it without the MPI launcher, or leave out --on";
-            return Err(Fail::usage(say));
-        }
         let (name, file, mut config) = read(name)?;
         if let Some((nodes, ranks)) = least {
             config.nodes = config.nodes.max(nodes as usize);
@@ -82,7 +84,11 @@ impl Target {
             config.threads = threads;
         }
         let machine = sim::Simulator::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
-        Ok(Target::Simulated { name, file, machine: Box::new(machine) })
+        let crew = match mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
+            true => Some(Target::start_library(args.get_one::<PathBuf>("mpi-lib"))?),
+            false => None,
+        };
+        Ok(Target::Simulated { name, file, machine: Box::new(machine), crew })
     }
 
     /// Whether time is virtual.
@@ -102,13 +108,18 @@ impl Target {
     pub fn prints(&self) -> bool {
         match self {
             Target::Mpi { machine, .. } => machine.facts().rank == 0,
-            Target::Local | Target::Simulated { .. } => true,
+            Target::Simulated { crew, .. } => crew.as_ref().is_none_or(|crew| crew.facts().rank == 0),
+            Target::Local => true,
         }
     }
 
     /// What this process may say and to whom.
     pub fn speaker(&self) -> Speaker {
-        let others = matches!(self, Target::Mpi { machine, .. } if machine.facts().ranks > 1);
+        let others = match self {
+            Target::Mpi { machine, .. } => machine.facts().ranks > 1,
+            Target::Simulated { crew, .. } => crew.is_some(),
+            Target::Local => false,
+        };
         Speaker { prints: self.prints(), others }
     }
 
@@ -131,7 +142,7 @@ impl Target {
                 MachineRecord::Mpi { facts, host: host::here() }
             }
             Target::Local => MachineRecord::Local { host: host::here() },
-            Target::Simulated { name, file, machine } => MachineRecord::Simulated {
+            Target::Simulated { name, file, machine, .. } => MachineRecord::Simulated {
                 name: name.clone(),
                 file: file.clone(),
                 facts: machine.facts().into_iter().collect(),
@@ -139,11 +150,19 @@ impl Target {
         }
     }
 
-    /// Adds to a record what a simulated machine knows after the run: what broke, and what its network did.
-    pub fn complete(&self, record: &mut RunRecord) {
-        if let Target::Simulated { machine, .. } = self {
-            record.events = machine.events();
-            record.network = network(machine.film());
+    /// The simulator, if it is one.
+    pub fn simulator(&self) -> Option<&sim::Simulator> {
+        match self {
+            Target::Simulated { machine, .. } => Some(machine),
+            Target::Mpi { .. } | Target::Local => None,
+        }
+    }
+
+    /// The processes that simulate side by side.
+    pub fn crew(&self) -> Option<&dyn comm::Machine> {
+        match self {
+            Target::Simulated { crew, .. } => crew.as_ref().map(|crew| &**crew as &dyn comm::Machine),
+            Target::Mpi { .. } | Target::Local => None,
         }
     }
 
@@ -162,22 +181,6 @@ impl Target {
             Target::Mpi { .. } | Target::Local => bench::Counters::Host(PathBuf::from("/")),
             Target::Simulated { .. } => bench::Counters::Machine,
         }
-    }
-
-    /// What the last run asked of the simulator, in words.
-    pub fn effort(&self) -> Option<String> {
-        let Target::Simulated { machine, .. } = self else { return None };
-        let stats = machine.stats();
-        let million = |n: u64| n as f64 * 1e-6;
-        Some(format!(
-            "simulated {} of {} ranks: {:.1} M messages, {:.1} M packet-hops, {:.1} M events, {} threads",
-            spec::Time::from_ps(stats.end_ps),
-            machine.config().ranks(),
-            million(stats.messages),
-            million(stats.packet_hops),
-            million(stats.events),
-            stats.threads
-        ))
     }
 
     /// Runs a body on every rank.
@@ -241,6 +244,26 @@ fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
         std::fs::read_to_string(path).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {name}: {e}")))?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
     Ok((stem, text))
+}
+
+/// Adds to a record what a simulated machine knows after the run: what broke, and what its network did.
+pub fn complete(machine: &sim::Simulator, record: &mut RunRecord) {
+    record.events = machine.events();
+    record.network = network(machine.film());
+}
+
+/// What simulations of so many ranks took, in words.
+pub fn effort(ranks: usize, runs: &[sim::Stats]) -> String {
+    let sum = |pick: fn(&sim::Stats) -> u64| runs.iter().map(pick).sum::<u64>();
+    let million = |pick| sum(pick) as f64 * 1e-6;
+    format!(
+        "simulated {} of {ranks} ranks: {:.1} M messages, {:.1} M packet-hops, {:.1} M events, {} threads",
+        spec::Time::from_ps(sum(|s| s.end_ps)),
+        million(|s| s.messages),
+        million(|s| s.packet_hops),
+        million(|s| s.events),
+        runs.iter().map(|s| s.threads).max().unwrap_or(1)
+    )
 }
 
 /// The film of a run as records hold it; none if no phase was filmed.

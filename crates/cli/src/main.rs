@@ -2,6 +2,7 @@
 
 mod commands;
 mod drive;
+mod ensemble;
 mod exit;
 mod grouping;
 mod host;

@@ -36,6 +36,8 @@ struct State {
     /// What the present phase is called on the screen, and when something was last said of it.
     phase: String,
     said: Option<Instant>,
+    /// When the record was last saved of those that come often.
+    saved: Option<Instant>,
     /// Whether the record says why the run ended: what comes after, such as the launcher's signals, is a consequence.
     given_up: bool,
     /// Whether the present phase is load without a measurement.
@@ -106,27 +108,51 @@ impl Watch {
         (state.record.take(), state.failure.take())
     }
 
-    /// Adds to the record what is known only after the run, and saves it.
-    pub fn complete(&self, machine: &crate::machine::Target) {
+    /// Adds to the record what a simulator knows only after the run, and saves it.
+    pub fn complete(&self, machine: &sim::Simulator) {
         let mut state = self.lock();
         let Some(mut record) = state.record.take() else { return };
-        if machine.is_simulated() {
-            machine.complete(&mut record);
-            state.store(&record);
-        }
+        crate::machine::complete(machine, &mut record);
+        state.store(&record);
         state.record = Some(record);
     }
 
+    /// Whether it is time to save again what comes often: writing takes time from those that simulate.
+    pub fn may_save(&self) -> bool {
+        let (mut state, now) = (self.lock(), now());
+        let due = state.saved.is_none_or(|saved| now >= saved + SAVE_EVERY);
+        if due {
+            state.saved = Some(now);
+        }
+        due
+    }
+
+    /// So many of the placements that are simulated side by side are done.
+    pub fn placement(&self, done: u32, of: u32) {
+        if self.quiet {
+            return;
+        }
+        if !std::io::stderr().is_terminal() {
+            eprintln!("placements done: {done}/{of}");
+            return;
+        }
+        let mut state = self.lock();
+        let bar = state.bar.get_or_insert_with(|| bar(of.into()));
+        bar.set_position(done.into());
+        bar.set_message("placements");
+    }
+
     /// Marks what is there as incomplete and saves it, with its page: whoever calls this ends the program next.
-    pub fn give_up(&self, reason: &str) {
+    /// Whether there was anything.
+    pub fn give_up(&self, reason: &str) -> bool {
         let mut state = self.lock();
         if let Some(bar) = &state.bar {
             bar.abandon();
         }
         if std::mem::replace(&mut state.given_up, true) {
-            return;
+            return state.record.is_some();
         }
-        let Some(mut record) = state.record.take() else { return };
+        let Some(mut record) = state.record.take() else { return false };
         record.status = Status::Incomplete { reason: reason.into() };
         state.store(&record);
         if let (Some(path), None) = (&state.path, &state.failure) {
@@ -134,9 +160,12 @@ impl Watch {
             let _ = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
         }
         state.record = Some(record);
+        true
     }
 }
 
+/// Records that come often are saved so often.
+const SAVE_EVERY: Duration = Duration::from_secs(2);
 /// How often silence is looked for: seldom, for it takes a core from whoever measures there.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -177,6 +206,14 @@ fn deadline(limit_s: f64) -> Option<Instant> {
     (limit_s > 0.0).then(|| now() + Duration::from_secs_f64(2.0 * limit_s + 10.0))
 }
 
+fn bar(length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
+    let bar = ProgressBar::new(length);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 #[expect(clippy::disallowed_methods, reason = "the program itself watches over real time")]
 fn now() -> Instant {
     Instant::now()
@@ -192,7 +229,7 @@ impl Observer for Watch {
         }
     }
 
-    fn phase(&self, plan: &Plan, index: usize) {
+    fn phase(&self, plan: &Plan, placement: u32, index: usize) {
         self.guard();
         {
             let mut state = self.lock();
@@ -207,23 +244,20 @@ impl Observer for Watch {
             let mut state = self.lock();
             (state.phase, state.said) = (name.clone(), Some(now()));
         }
-        let left: f64 = (index..plan.phases.len()).map(|i| limit(plan, i)).sum();
+        let (phases, placements) = (plan.phases.len(), plan.placements as usize);
+        let (done, all) = (placement as usize * phases + index, placements * phases);
+        let left: f64 = (done..all).map(|i| limit(plan, i % phases)).sum();
         let left = if left > 0.0 && !self.simulated { format!(", at most {left:.0} s left") } else { String::new() };
         if !std::io::stderr().is_terminal() {
-            eprintln!("phase {}/{}: {name}{left}", index + 1, plan.phases.len());
+            let turn = if placements > 1 { format!(" of placement {}", placement + 1) } else { String::new() };
+            eprintln!("phase {}/{all}: {name}{turn}{left}", done + 1);
             return;
         }
         let mut state = self.lock();
-        let bar = state.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
-            let bar = ProgressBar::new(plan.phases.len() as u64);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        let bar = state.bar.get_or_insert_with(|| bar(all as u64));
         // What was measured may have added phases.
-        bar.set_length(plan.phases.len() as u64);
-        bar.set_position(index as u64);
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
         bar.set_message(format!("{name}{left}"));
     }
 

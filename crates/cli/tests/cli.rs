@@ -26,8 +26,8 @@ fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
     let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
     assert_eq!(out.status.code(), Some(0), "{stderr}");
     assert!(stdout.contains("(simulated") && stdout.ends_with("RESULT: PASS\n"), "{stdout}");
-    assert!(stdout.lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 8);
-    assert!(stderr.contains("run.json") && stderr.contains("phase 1/6"));
+    assert!(stdout.lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 4);
+    assert!(stderr.contains("run.json") && stderr.contains("placements done: 10/10"));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "no colours into a pipe");
     let record = dir.join("tailback-runs/gpcnet-0001/run.json");
     let again = tailback(&dir, &["report", record.to_str().unwrap()]);

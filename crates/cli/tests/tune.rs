@@ -12,8 +12,9 @@ const MACHINE: [&str; 5] = ["--nodes", "16", "--ranks-per-node", "2", "--quiet"]
 /// Records a load of a known share and number of ranks per node.
 fn known(dir: &Path, share: &str, slots: &str) {
     let load = ["--canaries", "p2p-lat", "--congestors", "a2a,p2p-incast", "--share", share, "--slots", slots];
-    let quick = ["--time", "1ms", "--cut", "10", "--out", "known"];
-    let args: Vec<&str> = ["run", "gpcnet"].into_iter().chain(load).chain(quick).chain(MACHINE).collect();
+    let quick = ["--time", "1ms", "--rounds", "300000", "--cut", "10", "--out", "known"];
+    let args: Vec<&str> =
+        ["run", "gpcnet", "--placements", "1"].into_iter().chain(load).chain(quick).chain(MACHINE).collect();
     let out = tailback(dir, &args);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
 }

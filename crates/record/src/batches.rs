@@ -180,7 +180,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
 }
 
 /// Student's t for a two-sided 95 % interval; exact to three digits up to 4 degrees, within 1 % above (Cornish-Fisher expansion).
-fn student95(degrees: usize) -> f64 {
+pub(crate) fn student95(degrees: usize) -> f64 {
     match degrees {
         0 => f64::INFINITY,
         1 => 12.706,

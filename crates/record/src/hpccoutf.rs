@@ -205,6 +205,7 @@ pub(crate) fn record(keys: &BTreeMap<&str, &str>, origin: Origin) -> RunRecord {
             node_order: NodeOrder::Natural,
             payload: Payload::Checked,
             phases: Vec::new(),
+            placements: 1,
             ejection: None,
             notes: Vec::new(),
         },
@@ -270,6 +271,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         verdict: Verdict::Unchecked { reason: checked.into() },
         notes: Vec::new(),
         results: results.collect(),
+        placements: Vec::new(),
     };
     Some(PhaseRecord { name, about, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
 }

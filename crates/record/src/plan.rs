@@ -4,6 +4,7 @@
 //! printed, edited and run again.
 
 use crate::about::About;
+use crate::run::{is_one, one};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spec::Params;
@@ -22,6 +23,9 @@ pub struct Plan {
     pub payload: Payload,
     /// What runs, in order.
     pub phases: Vec<Phase>,
+    /// So many times, each with other nodes for the roles and other rings, drawn from the seed.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub placements: u32,
     /// The rate at which a node takes what is sent to it, in bytes per second, where it is given: drain times use it instead of what an
     /// incast measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -252,6 +256,9 @@ impl Members {
 /// A plan that cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum PlanError {
+    /// Not even once.
+    #[error("`placements` is 0; there is at least one")]
+    NoPlacement,
     /// Nothing to do.
     #[error("phase `{0}` has no measured job; give one job the role `measured`")]
     NothingMeasured(String),
@@ -307,11 +314,23 @@ pub enum PlanError {
 impl Plan {
     /// Phases on nodes in some order.
     pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
-        Plan { suite: suite.into(), seed, node_order, payload, phases, ejection: None, notes: Vec::new() }
+        Plan {
+            suite: suite.into(),
+            seed,
+            node_order,
+            payload,
+            phases,
+            placements: 1,
+            ejection: None,
+            notes: Vec::new(),
+        }
     }
 
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.
     pub fn check(&self, nodes: u32, slots: u32) -> Result<(), PlanError> {
+        if self.placements == 0 {
+            return Err(PlanError::NoPlacement);
+        }
         for (i, phase) in self.phases.iter().enumerate() {
             if self.phases[..i].iter().any(|p| p.name == phase.name) {
                 return Err(PlanError::Twice(format!("phase `{}`", phase.name)));

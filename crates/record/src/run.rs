@@ -5,6 +5,7 @@ use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
 use crate::network::NetworkRecord;
+use crate::placement::PlacementRecord;
 use crate::plan::{Plan, Role};
 use crate::summary::Summary;
 use crate::verdict::Verdict;
@@ -128,11 +129,11 @@ pub struct Layout {
     /// Most ranks on a node.
     pub max_ranks_per_node: u32,
     /// Parts of a node (sockets, NUMA domains, NICs) over which its slots are dealt in turn; 1 if they are in rank order.
-    #[serde(default = "one_part", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub parts_per_node: u32,
 }
 
-fn one_part() -> u32 {
+pub(crate) fn one() -> u32 {
     1
 }
 
@@ -140,8 +141,8 @@ fn is_false(x: &bool) -> bool {
     !x
 }
 
-fn is_one(parts: &u32) -> bool {
-    *parts == 1
+pub(crate) fn is_one(n: &u32) -> bool {
+    *n == 1
 }
 
 impl Layout {
@@ -160,7 +161,7 @@ pub struct PhaseRecord {
     pub name: String,
     /// What it is about.
     pub about: About,
-    /// Its duration on the machine's clock, in seconds.
+    /// Its duration on the machine's clock, in seconds; of one placement on average, if there are several.
     pub elapsed_s: f64,
     /// Its jobs.
     pub jobs: Vec<JobRecord>,
@@ -215,6 +216,10 @@ pub struct JobRecord {
     /// Named numbers beside the samples, in base units: sizes, residuals, rates of parts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<String, f64>,
+    /// What it measured in each placement, if the run covers several. What stands above is then over all of them: means and quantiles
+    /// are geometric means with intervals from their spread, counts and samples are of all, and a batch is a placement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placements: Vec<PlacementRecord>,
 }
 
 /// Which numbers of a job are its result.

@@ -24,9 +24,9 @@ impl Known {
     }
 }
 
-/// The value of a quantile with its interval.
+/// The value of a quantile with its interval; no number if too few samples lie beyond it.
 pub fn quantile(job: &JobRecord, q: f64) -> Known {
-    match job.summary.quantile(q) {
+    match job.summary.quantile(q).filter(|_| job.tells_quantile(q)) {
         Some(found) => Known { value: found.value, interval: found.interval },
         None => Known::bare(f64::NAN),
     }

@@ -82,6 +82,11 @@ pub fn gigabytes_per_s(bytes: u64, seconds: f64) -> String {
     if seconds > 0.0 { digits(bytes as f64 / seconds * 1e-9) } else { "-".into() }
 }
 
+/// A share as people read it.
+pub fn percent(r: f64) -> String {
+    share(r) + "%"
+}
+
 fn share(r: f64) -> String {
     let percent = 100.0 * r;
     match percent {

@@ -1,8 +1,10 @@
 //! A record, seen: which phases belong together, what a run means, and what to know before believing it.
 
 use crate::known::{Known, mean, quantile, ratio};
+use record::placement::geometric;
 use record::{
-    About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Tells, Verdict,
+    About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Summary, Tells,
+    Verdict,
 };
 
 /// Events that reports list; the record has all.
@@ -58,6 +60,19 @@ pub struct Impact {
     pub tail_over_average: Known,
 }
 
+/// The same in one placement of roles on nodes, as plain factors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacementImpact {
+    /// Which, counted from 0.
+    pub placement: u32,
+    /// Loaded average over isolated average.
+    pub average: f64,
+    /// Loaded 99 % over isolated 99 %.
+    pub tail: f64,
+    /// Loaded 99 % over isolated average.
+    pub tail_over_average: f64,
+}
+
 /// How long one incast needs to drain, by which loaded latencies of networks of any size can be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drain {
@@ -92,11 +107,45 @@ impl<'a> Canary<'a> {
         if isolated.summary.samples == 0 || loaded.summary.samples == 0 {
             return None;
         }
+        let placed = self.placement_impacts_of(loaded);
+        if placed.len() > 1 {
+            // Paired: what a placement does to a test alone, it does to it under load, too.
+            let over = |pick: fn(&PlacementImpact) -> f64| {
+                let (value, interval) = geometric(&placed.iter().map(pick).collect::<Vec<f64>>());
+                Known { value, interval }
+            };
+            let told = isolated.tells_quantile(0.99) && loaded.tells_quantile(0.99);
+            let tail = |x: Known| if told { x } else { Known::bare(f64::NAN) };
+            return Some(Impact {
+                average: over(|p| p.average),
+                tail: tail(over(|p| p.tail)),
+                tail_over_average: tail(over(|p| p.tail_over_average)),
+            });
+        }
         Some(Impact {
             average: ratio(metric, mean(isolated), mean(loaded)),
             tail: ratio(metric, quantile(isolated, 0.99), quantile(loaded, 0.99)),
             tail_over_average: ratio(metric, mean(isolated), quantile(loaded, 0.99)),
         })
+    }
+
+    /// The impact of all congestors in each placement, if the run covers several.
+    pub fn placement_impacts(&self) -> Vec<PlacementImpact> {
+        self.loaded.map_or_else(Vec::new, |loaded| self.placement_impacts_of(loaded))
+    }
+
+    fn placement_impacts_of(&self, loaded: &JobRecord) -> Vec<PlacementImpact> {
+        let metric = self.isolated.metric;
+        let tail = |s: &Summary| s.quantile(0.99).map_or(f64::NAN, |q| q.value);
+        let pairs = self.isolated.paired(loaded);
+        pairs
+            .map(|(placement, alone, loaded)| PlacementImpact {
+                placement,
+                average: metric.impact(alone.mean, loaded.mean),
+                tail: metric.impact(tail(alone), tail(loaded)),
+                tail_over_average: metric.impact(alone.mean, tail(loaded)),
+            })
+            .collect()
     }
 }
 

@@ -12,6 +12,7 @@ const STOP: Tag = FIRST_FREE_TAG + 1;
 
 /// The ranks of a phase, divided.
 pub(super) struct Groups<'w> {
+    placement: u32,
     key: Vec<(Members, Instances, Role)>,
     /// What this rank takes part in, if anything.
     pub mine: Option<Part<'w>>,
@@ -78,12 +79,18 @@ impl<'w> Groups<'w> {
             _ => None,
         };
         let leaders = leaders.into_iter().map(|r| (r >= 0.0).then_some(r as Rank)).collect();
-        Groups { key: key(phase), mine, leaders, roles: phase.jobs.iter().map(|j| j.role).collect() }
+        Groups {
+            placement: run.placement,
+            key: key(phase),
+            mine,
+            leaders,
+            roles: phase.jobs.iter().map(|j| j.role).collect(),
+        }
     }
 
     /// Whether another phase has the same division.
-    pub fn fit(&self, phase: &Phase) -> bool {
-        self.key == key(phase)
+    pub fn fit(&self, placement: u32, phase: &Phase) -> bool {
+        self.placement == placement && self.key == key(phase)
     }
 
     fn leaders(&self, role: Role) -> impl Iterator<Item = Rank> + '_ {

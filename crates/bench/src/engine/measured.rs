@@ -9,14 +9,14 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
 use super::wire;
-use crate::kernel::Pattern;
+use crate::kernel::{LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
 use record::summary::Extremes;
 use record::{Ended, Histogram, Metric, Stop, Verdict};
 
-/// A block lasts at most this share of the time limit. Shorter blocks would end a test more sharply, but they bring the ranks together
-/// more often, and ranks that never drift apart see other bandwidths.
-const LARGEST_SHARE: f64 = 1.0 / 10.0;
+/// There are at least so many blocks in the time limit. More and shorter ones would end a test more sharply, but they bring the ranks
+/// together more often, and ranks that never drift apart see other bandwidths.
+const FEWEST_BLOCKS: u32 = 10;
 /// The pilot of the tail threshold ends after so many blocks.
 const PILOT: u64 = 4;
 /// The quantile that precision is asked of.
@@ -97,16 +97,21 @@ fn over(stop: &Stop, done: u64, elapsed: f64, known: impl Fn() -> f64) -> Option
     if done >= stop.blocks {
         return Some(Ended::Count);
     }
+    // Only after whole turns: else a test that is slow under load would cover fewer arrangements than alone.
+    if !done.is_multiple_of(stop.arrangements.into()) {
+        return None;
+    }
     if done >= stop.min_blocks && stop.time_s.is_some_and(|limit| elapsed >= limit) {
         return Some(Ended::Time);
     }
-    let precise = stop.precision.is_some_and(|wanted| due(done) && known() <= wanted);
+    let turns = done / u64::from(stop.arrangements);
+    let precise = stop.precision.is_some_and(|wanted| done >= 12 && due(turns) && known() <= wanted);
     precise.then_some(Ended::Precision)
 }
 
-/// Precision is looked at after 12 blocks and then whenever there are a fifth more.
-fn due(done: u64) -> bool {
-    done >= 12 && (done == 12 || (1.2f64.powi((done as f64).log(1.2) as i32)).ceil() as u64 == done)
+/// Precision is looked at after each of the first turns and then whenever there are a fifth more.
+fn due(turns: u64) -> bool {
+    turns <= 12 || (1.2f64.powi((turns as f64).log(1.2) as i32)).ceil() as u64 == turns
 }
 
 /// One block: untimed steps, then timed ones if there is a recorder, the check, and the next arrangement.
@@ -193,8 +198,9 @@ impl Pace<'_> {
     fn next(&mut self) -> (u32, u32) {
         let Stop { warmup, steps, time_s, .. } = *self.stop;
         let whole = f64::from(warmup + steps) * self.step;
+        let blocks = f64::from(self.stop.arrangements.max(FEWEST_BLOCKS));
         let share = match time_s {
-            Some(limit) if whole > limit * LARGEST_SHARE => limit * LARGEST_SHARE / whole,
+            Some(limit) if whole > limit / blocks => limit / blocks / whole,
             _ => return (warmup, steps),
         };
         // What was planned as 0, a warm-up for instance, stays 0.
@@ -205,8 +211,16 @@ impl Pace<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let cut = self.shortest < self.stop.steps;
-        cut.then(|| "blocks have fewer steps than planned, to keep the time limit".to_string()).into_iter().collect()
+        let Stop { steps, .. } = *self.stop;
+        // Above that a shorter block is only fewer samples.
+        let spoilt = self.shortest < steps.min(LEAST_STEPS);
+        let say = || {
+            format!(
+                "blocks were cut to {} of {steps} steps to keep the time limit: ranks that drift apart less see other numbers; give more time",
+                self.shortest
+            )
+        };
+        spoilt.then(say).into_iter().collect()
     }
 }
 
@@ -236,9 +250,10 @@ mod tests {
         pace.step_took(0.012, 1);
         let (warmup, steps) = pace.next();
         assert!(f64::from(warmup + steps) * 0.012 <= 1.0 && steps >= 1, "{warmup} {steps}");
-        assert_eq!(pace.notes().len(), 1);
+        assert!(pace.notes().is_empty(), "fewer samples are no other samples");
         pace.step_took(100.0, 1);
         assert_eq!(pace.next(), (1, 1));
+        assert_eq!(pace.notes().len(), 1);
         let free = stop(None);
         let mut pace = Pace::new(&free);
         pace.step_took(100.0, 1);
@@ -247,8 +262,7 @@ mod tests {
 
     #[test]
     fn precision_is_looked_at_ever_more_rarely() {
-        let looks: Vec<u64> = (0..1000).filter(|&n| due(n)).collect();
-        assert_eq!(looks[0], 12);
+        let looks: Vec<u64> = (13..1000).filter(|&n| due(n)).collect();
         assert!(looks.len() > 15 && looks.len() < 40, "{looks:?}");
     }
 }

@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::experiments::Experiment;
 use crate::kernel::{Arithmetic, Kernel, Progress, Setup};
 use crate::kernels::called;
-use crate::layout::{Seat, node_order};
+use crate::layout::{Seat, node_order, placement_seed};
 use crate::site::Site;
 use background::Orders;
 use comm::{Comm, Reduce};
@@ -49,8 +49,8 @@ pub struct Facts {
 
 /// Looks on from rank 0: progress bars and files are made of this.
 pub trait Observer {
-    /// A phase starts.
-    fn phase(&self, plan: &Plan, index: usize);
+    /// A phase starts, by its index in the plan, in some placement.
+    fn phase(&self, plan: &Plan, placement: u32, index: usize);
     /// The record so far, before the first phase and after every one: save it now. It says "incomplete" until the last phase is in it.
     fn save(&self, record: &RunRecord);
     /// Whether the user wants load without a measurement to end. Asked on every rank that leads a job.
@@ -87,6 +87,8 @@ pub struct Stage<'a> {
     pub facts: &'a Facts,
     /// Looks on.
     pub observer: &'a dyn Observer,
+    /// Which placement alone is to run; all of the plan's if none is named.
+    pub placement: Option<u32>,
 }
 
 /// What every rank needs to know during a run.
@@ -94,7 +96,9 @@ struct Run<'a> {
     world: &'a dyn Comm,
     seat: Seat,
     node_order: NodeOrder,
+    /// Of the run and this placement of it.
     seed: u64,
+    placement: u32,
     payload: Payload,
     observer: &'a dyn Observer,
     counting: Option<Counting<'a>>,
@@ -103,7 +107,7 @@ struct Run<'a> {
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
-    let stage = Stage { world, seat, facts, observer };
+    let stage = Stage { world, seat, facts, observer, placement: None };
     let done = carry_out(stage, plan.clone(), &mut |_| Ok(Vec::new()));
     done.expect("a plan decides nothing, so nothing can go wrong with it")
 }
@@ -138,10 +142,11 @@ pub fn drive(
 type Next<'n> = &'n mut dyn FnMut(Option<&mut RunRecord>) -> Result<Vec<Phase>, String>;
 
 fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<RunRecord>, String> {
-    let Stage { world, seat, facts, observer } = stage;
+    let Stage { world, seat, facts, observer, placement } = stage;
     let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
     let Plan { node_order, seed, payload, .. } = plan;
-    let run = Run { world, seat, node_order, seed, payload, observer, counting, arithmetic };
+    let (first, placements) = placement.map_or((0, plan.placements), |only| (only, 1));
+    let mut run = Run { world, seat, node_order, seed, placement: 0, payload, observer, counting, arithmetic };
     let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
@@ -150,12 +155,15 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
     let mut groups: Option<Groups> = None;
     let mut done = 0;
     loop {
-        while let Some(phase) = plan.phases.get(done) {
+        while done < plan.phases.len() * placements as usize {
+            let (index, turn) = (done % plan.phases.len(), done / plan.phases.len());
+            (run.placement, run.seed) = (first + turn as u32, placement_seed(seed, first + turn as u32));
+            let phase = &plan.phases[index];
             if record.is_some() {
-                observer.phase(&plan, done);
+                observer.phase(&plan, run.placement, index);
             }
             // Dividing the ranks is the costly part of a phase's start, so phases with the same division share it.
-            if groups.as_ref().is_none_or(|g| !g.fit(phase)) {
+            if groups.as_ref().is_none_or(|g| !g.fit(run.placement, phase)) {
                 // First the old division, then the new one: two at a time would hold twice the communicators.
                 drop(groups.take());
                 groups = Some(Groups::divide(&run, phase));
@@ -164,7 +172,11 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
             observer.heart(Beat::Ended);
             done += 1;
             if let (Some(record), Some(measured)) = (&mut record, measured) {
-                record.phases.push(measured);
+                match placement {
+                    // Whoever runs placements one by one puts them together.
+                    Some(_) => record.phases.push(measured),
+                    None => record.take(index, run.placement, measured),
+                }
                 // Also after the last planned phase: what comes next is agreed upon by all ranks, and one may die while they do.
                 observer.save(record);
             }

@@ -116,6 +116,7 @@ impl Partial {
             verdict: part.verdict.unwrap_or(Verdict::Unchecked { reason: "it did not run".into() }),
             notes: part.notes,
             results: part.results.finish(),
+            placements: Vec::new(),
         }
     }
 }

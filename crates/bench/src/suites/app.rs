@@ -39,7 +39,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         return Err(SuiteError::TooSmall("app needs at least 3 nodes: one for the command and two that load".into()));
     }
     // What the shared rules ask for and this suite does not offer.
-    let filler = [("placement", "other"), ("rounds", "1"), ("precision", "0"), ("time", "1s")];
+    let filler = [("congestors-on", "other"), ("rounds", "1"), ("precision", "0"), ("time", "1s")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let ground = ground(&Request { params: &all, ..*request })?;
     let load = background(&list(params, "congestors")?, &[], &ground, &Limits::read(&all));

@@ -38,7 +38,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         ));
     }
     // The roles' rules with everything on the loading side.
-    let filler = [("share", "100%"), ("placement", "other"), ("rounds", "1"), ("precision", "0")];
+    let filler = [("share", "100%"), ("congestors-on", "other"), ("rounds", "1"), ("precision", "0")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let mut ground = ground(&Request { params: &all, ..*request })?;
     // The rules keep two nodes for canaries, which do not exist here.

@@ -1,7 +1,7 @@
 //! GPCNeT's load test: canaries alone, then each canary under all congestors.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, PLACEMENT, SHARE, SLOTS, Written, background, ground, list};
+use super::roles::{CONGESTORS, CONGESTORS_ON, RoleNodes, SHARE, SLOTS, Written, background, ground, list};
 use super::{Request, Suite, SuiteError};
 use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role};
 use spec::{Card, Kind, Param, ReadParams};
@@ -22,7 +22,8 @@ pub const GPCNET: Suite = Suite {
                 "all",
                 "which congestors load together: `all`, `each` alone on all congestor nodes, or `matrix` for both",
             ),
-            PLACEMENT,
+            CONGESTORS_ON,
+            PLACEMENTS,
             Param::new("baselines", Kind::Choice(&["no", "yes"]), "no", "measure each congestor alone, too"),
             Param::new(
                 "ejection",
@@ -41,7 +42,7 @@ pub const GPCNET: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
-    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
+    tiny: &[("placements", "2"), ("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };
 
 /// Which kernels are measured.
@@ -52,13 +53,25 @@ pub(super) const CANARIES: Param = Param::new(
     "kernels to measure, as NAME[:SIZE][:PARAM=VALUE]..., separated by commas",
 )
 .known(crate::kernels::names);
+/// How many times roles are dealt out to nodes.
+const PLACEMENTS: Param = Param::new(
+    "placements",
+    Kind::Count,
+    "0",
+    "random placements of roles on nodes that share time and rounds; 0 for as many as they hold, but 5 at least",
+);
 // The limit of GPCNeT 1.3.
-pub(super) const TIME: Param =
-    Param::new("time", Kind::Time, "10s", "time limit of each canary in each phase, of the machine's clock")
-        .simulated("20ms");
+pub(super) const TIME: Param = Param::new(
+    "time",
+    Kind::Time,
+    "10s",
+    "time limit of each canary in each phase, over all placements, of the machine's clock",
+)
+.simulated("10s");
 // 10,000 measurements of 30 rings, the most that GPCNeT 1.3 does.
 pub(super) const ROUNDS: Param =
-    Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase").simulated("30");
+    Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase, over all placements")
+        .simulated("10");
 pub(super) const PRECISION: Param =
     Param::new("precision", Kind::Share, "0", "stop a canary when its 99% quantile is known this well; 0 for never");
 pub(super) const CUT: Param =
@@ -71,7 +84,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         let say = "gpcnet needs at least 2 nodes (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
     }
-    let limits = Limits::read(params);
+    let placements = placements(request);
+    let limits = Limits::read(params).shared(placements);
     let ground = ground(request)?;
     let (canaries, congestors) = (list(params, "canaries")?, list(params, "congestors")?);
     let mut sets: Vec<(Load, Vec<Job>)> = Vec::new();
@@ -99,15 +113,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         phases.push(Phase::new(About::Alone { test: w.label.clone() }, vec![canary(w)]));
     }
     if params.word("baselines") == "yes" {
-        // No canary runs beside these, so no name is taken.
-        for mut job in background(&congestors, &[], &ground, &limits) {
-            let nodes = match job.members {
-                Members::Block { nodes, .. } => nodes,
-                Members::Places(_) => ground.canary_nodes,
-            };
-            (job.role, job.stop) = (Role::Measured, limits.canary(&job.kernel, nodes));
-            phases.push(Phase::new(About::Baseline { congestor: job.name.clone() }, vec![job]));
-        }
+        phases.extend(baselines(&congestors, &ground, &limits));
     }
     // With few nodes no congestor may find room: the run is then of the canaries alone.
     for (by, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
@@ -118,9 +124,45 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     // Shuffled as in the original: roles are contiguous in the plan's order and spread over the machine.
     let mut plan = Plan::new("gpcnet", seed, NodeOrder::Shuffled, payload, phases);
+    plan.placements = placements;
+    plan.notes.extend(limits.note());
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     super::check(&plan, layout)?;
     Ok(plan)
+}
+
+/// Each congestor measured alone, where it loads later.
+fn baselines(congestors: &[Written], ground: &RoleNodes, limits: &Limits) -> Vec<Phase> {
+    let phase = |mut job: Job| {
+        let nodes = match job.members {
+            Members::Block { nodes, .. } => nodes,
+            Members::Places(_) => ground.canary_nodes,
+        };
+        (job.role, job.stop) = (Role::Measured, limits.canary(&job.kernel, nodes));
+        Phase::new(About::Baseline { congestor: job.name.clone() }, vec![job])
+    };
+    // No canary runs beside these, so no name is taken.
+    background(congestors, &[], ground, limits).into_iter().map(phase).collect()
+}
+
+/// Fewer placements say too little about their spread.
+const FEWEST: u32 = 5;
+/// More than the original's 30 rings would leave placements without a ring.
+const MOST: u32 = 30;
+/// A simulated machine of so many ranks gets [`SIMULATED`] placements, one of more ranks fewer: a placement costs as much as its ranks.
+const SIMULATED_RANKS: u32 = 96;
+const SIMULATED: u32 = 10;
+
+/// How many placements there are. They differ far more than samples of one do, so the interval of a result is narrowest with as many as
+/// the time holds, each as short as it can be and still show a tail: half a second, and 10 us for every rank that has to join new groups.
+fn placements(request: &Request<'_>) -> u32 {
+    let (params, site) = (request.params, request.site);
+    let ranks = site.layout.ranks;
+    match params.count("placements") {
+        0 if site.simulated => (SIMULATED * SIMULATED_RANKS / ranks.max(1)).clamp(FEWEST, SIMULATED),
+        0 => ((params.time("time").secs() / (0.5 + 1e-5 * f64::from(ranks))) as u32).clamp(FEWEST, MOST),
+        asked => asked.min(u32::MAX.into()) as u32,
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +184,22 @@ mod tests {
             assert_eq!(plan.phases.len(), if nodes < 4 { 3 } else { 6 }, "{nodes}");
         }
         assert!(make(1, &[]).is_err());
+    }
+
+    #[test]
+    fn time_goes_into_placements() {
+        let count = |simulated: bool, ranks: u32, given: &[(&str, &str)]| {
+            let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+            let site = Site::new(Layout::even(ranks / 2, 2), simulated);
+            GPCNET.plan_on(&given, &site, 1, Payload::Checked).unwrap().placements
+        };
+        assert_eq!(count(false, 20, &[]), 19);
+        assert_eq!(count(false, 100_000, &[]), 6);
+        assert_eq!(count(false, 20, &[("time", "500ms")]), FEWEST);
+        assert_eq!(count(false, 20, &[("time", "1h")]), MOST);
+        assert_eq!(count(true, 40, &[]), SIMULATED);
+        assert_eq!(count(true, 27_000, &[]), FEWEST);
+        assert_eq!(count(true, 40, &[("placements", "1")]), 1);
     }
 
     #[test]
@@ -169,14 +227,14 @@ mod tests {
         };
         assert_eq!((nodes(1, 0), nodes(1, 1), nodes(1, 2), nodes(2, 1)), (4, 12, 4, 16));
         assert_eq!(plan.phases[0].jobs[0].params["window"], "4");
-        let same = make(4, &[("placement", "same"), ("congestors", "a2a")]).unwrap();
+        let same = make(4, &[("congestors-on", "same"), ("congestors", "a2a")]).unwrap();
         assert_eq!(
             same.phases[3].jobs[1].members,
             Members::Block { first_node: 0, nodes: 4, first_slot: 1, slots: Some(1) }
         );
         let text = |given: &[(&str, &str)]| make(10, given).unwrap_err().to_string();
         assert!(text(&[("slots", "3")]).contains("up to 2 ranks"));
-        assert!(text(&[("placement", "same"), ("slots", "1")]).contains("at least 2 ranks"));
+        assert!(text(&[("congestors-on", "same"), ("slots", "1")]).contains("at least 2 ranks"));
         assert!(text(&[("congestors", "a2a@none")]).contains("number above 0"));
         assert!(text(&[("canaries", "p2p-lat:sise=4")]).contains("did you mean `size`"));
     }

@@ -17,8 +17,8 @@ pub(super) const CONGESTORS: Param = Param::new(
 /// How much of the machine does.
 pub(super) const SHARE: Param = Param::new("share", Kind::Share, "80%", "share of the nodes that run congestors");
 /// Where they are.
-pub(super) const PLACEMENT: Param = Param::new(
-    "placement",
+pub(super) const CONGESTORS_ON: Param = Param::new(
+    "congestors-on",
     Kind::Choice(&["other", "same"]),
     "other",
     "congestors on `other` nodes than the canaries, or on the `same` nodes, in the upper half of the slots",
@@ -118,10 +118,10 @@ pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
 pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
     let (params, layout) = (request.params, request.site.layout);
     let slots = slots(request)?;
-    if params.word("placement") == "same" {
+    if params.word("congestors-on") == "same" {
         let all = slots.unwrap_or(layout.min_ranks_per_node);
         if all < 2 {
-            let say = "placement=same needs at least 2 ranks on every node: one measures, one loads";
+            let say = "congestors-on=same needs at least 2 ranks on every node: one measures, one loads";
             return Err(SuiteError::TooSmall(say.into()));
         }
         // Of an odd number the congestors get one more.

@@ -167,10 +167,13 @@ fn rows(name: &str, a: &JobRecord, b: &JobRecord, matters: f64) -> [Row; 2] {
     let (scale, unit) = a.metric.shown();
     let chance_worse = Some(chance_worse(a.metric, &a.samples, &b.samples));
     let tail = (quantile(a, 0.99), quantile(b, 0.99));
-    let ratios = [
-        ("avg", mean(a), mean(b), mean_ratio(a.metric, &a.batches, &b.batches)),
-        ("99%", tail.0, tail.1, quantile_ratio(a.metric, tail.0, tail.1)),
-    ];
+    let over_placements = !a.placements.is_empty() && !b.placements.is_empty();
+    let average = match over_placements {
+        true => quantile_ratio(a.metric, mean(a), mean(b)),
+        false => mean_ratio(a.metric, &a.batches, &b.batches),
+    };
+    let ratios =
+        [("avg", mean(a), mean(b), average), ("99%", tail.0, tail.1, quantile_ratio(a.metric, tail.0, tail.1))];
     ratios.map(|(statistic, first, second, times_worse)| Row {
         test: name.into(),
         statistic: statistic.into(),

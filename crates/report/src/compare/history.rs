@@ -4,6 +4,7 @@
 //! knows and a single run does not: the last value is held against the median of those before it, in units of their median
 //! absolute deviation (times 1.4826, a standard deviation if they are normal), which a few odd runs cannot upset.
 
+use crate::known::Known;
 use crate::merit::Merit;
 use crate::subjects::merits;
 use crate::table::digits;
@@ -83,10 +84,11 @@ pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
         if found.iter().any(|s| s.name == merit.name) {
             continue;
         }
-        let of = |merits: &Vec<Merit>| merits.iter().find(|m| m.name == merit.name).map(|m| m.known.value);
+        let of = |merits: &Vec<Merit>| merits.iter().find(|m| m.name == merit.name).map(|m| m.known);
         // A run may lack a figure, so there may be fewer values than runs, but never none.
-        let values: Vec<f64> = all.iter().filter_map(of).collect();
-        let last = judge(&values, merit.better);
+        let known: Vec<Known> = all.iter().filter_map(of).collect();
+        let values = known.iter().map(|k| k.value).collect();
+        let last = judge(&known, merit.better);
         found.push(Series { name: merit.name.clone(), unit: merit.unit, values, last });
     }
     found
@@ -101,15 +103,19 @@ pub fn median(values: &[f64]) -> f64 {
     (sorted[low] + sorted[high]) / 2.0
 }
 
-fn judge(values: &[f64], better: Direction) -> Last {
-    let Some((last, before)) = values.split_last().filter(|(_, before)| before.len() >= FEWEST) else {
+fn judge(runs: &[Known], better: Direction) -> Last {
+    let Some((last, before)) = runs.split_last().filter(|(_, before)| before.len() >= FEWEST) else {
         return Last::TooFew;
     };
-    let middle = median(before);
-    let deviations: Vec<f64> = before.iter().map(|v| (v - middle).abs()).collect();
+    let values: Vec<f64> = before.iter().map(|k| k.value).collect();
+    let middle = median(&values);
+    let deviations: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
+    // How well each run knows its own value, where it knows that: a few runs that happen to agree are no proof of a narrow spread.
+    let half = |k: &Known| k.interval.map_or(0.0, |i| (i.high - i.low) / 2.0);
+    let own = half(last).hypot(median(&before.iter().map(half).collect::<Vec<f64>>()));
     // Runs that repeat to the digit have no deviation; without a floor any change would stand out.
-    let far = (FAR * 1.4826 * median(&deviations)).max(SMALL * middle.abs());
-    match (last - middle, better) {
+    let far = (FAR * 1.4826 * median(&deviations)).max(own).max(SMALL * middle.abs());
+    match (last.value - middle, better) {
         (d, _) if d.abs() <= far => Last::Usual,
         (d, Direction::LowerIsBetter) if d < 0.0 => Last::Better,
         (d, Direction::HigherIsBetter) if d > 0.0 => Last::Better,
@@ -156,16 +162,26 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Interval;
 
     #[test]
     fn the_last_run_stands_out_only_beyond_the_spread() {
         let lower = Direction::LowerIsBetter;
+        let judge = |values: &[f64], better| judge(&values.iter().map(|v| Known::bare(*v)).collect::<Vec<_>>(), better);
         assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0], lower), Last::TooFew);
         assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 1.1], lower), Last::Usual);
         assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 2.0], lower), Last::Worse);
         assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 2.0], Direction::HigherIsBetter), Last::Better);
         // Runs that are all equal have no spread; a hair's breadth is still not news.
         assert_eq!(judge(&[1.0, 1.0, 1.0, 1.0, 1.005], lower), Last::Usual);
+    }
+
+    #[test]
+    fn what_a_run_does_not_know_of_itself_is_no_news() {
+        let run = |value: f64| Known { value, interval: Some(Interval { low: value * 0.4, high: value * 1.6 }) };
+        let runs: Vec<Known> = [1.0, 1.1, 0.9, 1.0, 1.7].map(run).to_vec();
+        assert_eq!(judge(&runs, Direction::LowerIsBetter), Last::Usual);
+        assert_eq!(judge(&[&runs[..4], &[run(9.0)]].concat(), Direction::LowerIsBetter), Last::Worse);
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! is shown because it says something about the whole distribution, but no verdict rests on it: the test's error assumes
 //! independent samples.
 //!
-//! None of this knows how one *run* differs from the next (other jobs on the machine, another placement): for that, make
+//! **Runs of several placements** know how much those differ, and both averages and 99 % values are compared by their intervals over
+//! placements. Of runs of one placement, none of this knows how one *run* differs from the next (other jobs on the machine, another placement): for that, make
 //! several runs and look at `tailback history`.
 
 use crate::known::Known;
@@ -49,7 +50,7 @@ pub fn mean_ratio(metric: Metric, a: &Batches, b: &Batches) -> Known {
     Known { value, interval: Some(Interval { low: at(0.025), high: at(0.975) }) }
 }
 
-/// How many times worse a quantile `b` is than `a`, from their own intervals.
+/// How many times worse a value `b` is than `a`, from their own intervals.
 pub fn quantile_ratio(metric: Metric, a: Known, b: Known) -> Known {
     let value = metric.impact(a.value, b.value);
     let half = |x: Known| {

@@ -1,7 +1,6 @@
 //! The tables of GPCNeT 1.3 as its programs print them, for scripts that read those. Impacts come from unrounded values,
 //! where the original rounds both sides to one decimal first.
 
-use crate::known::quantile;
 use crate::view::{Canary, View, gpcnet_title};
 use record::{About, Direction, JobRecord, Role};
 use std::fmt::Write;
@@ -107,7 +106,8 @@ fn values(job: &JobRecord, verbose: bool) -> Vec<String> {
         Direction::LowerIsBetter => (s.best, s.worst),
         Direction::HigherIsBetter => (s.worst, s.best),
     };
-    let at = |q| quantile(job, q).value;
+    // As in the original, whatever the number of samples: tools that read this layout expect numbers.
+    let at = |q| job.summary.quantile(q).map_or(f64::NAN, |x| x.value);
     let worst = if job.role == Role::Background { s.mean } else { s.mean_worst };
     let numbers = if verbose { vec![min, max, s.mean, worst, at(0.99), at(0.999)] } else { vec![s.mean, at(0.99)] };
     numbers.into_iter().map(|x| format!("{:.1}", x * scale)).chain([unit.to_string()]).collect()

@@ -113,7 +113,8 @@ fn by_name(merits: &[Merit], found: &[(String, f64)]) -> Result<Compared, String
 /// Where a table shows a figure, it shows the right number.
 fn by_table(merits: &[Merit], tables: &[Table], record: &RunRecord) -> Result<Compared, String> {
     let mut compared = 0;
-    for merit in merits {
+    // What is not known is a dash in a table and no figure.
+    for merit in merits.iter().filter(|m| m.known.value.is_finite()) {
         let Some((caption, row, column, scale)) = place(merit, record) else { continue };
         let found = tables.iter().filter(|t| t.caption.starts_with(caption));
         let cells: Vec<&str> = found.filter_map(|t| t.cell(&row, column)).collect();

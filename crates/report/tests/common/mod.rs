@@ -54,6 +54,7 @@ pub fn job(name: &str, metric: Metric, role: Role, typical: f64, factor: f64, se
         verdict: Verdict::Right { checked: 100 },
         notes: vec![],
         results: Default::default(),
+        placements: Vec::new(),
     }
 }
 

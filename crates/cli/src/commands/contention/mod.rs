@@ -18,11 +18,11 @@ use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WIND
 use bench::suites::contention::Mode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use model::contention::answers::Prediction;
-use model::contention::campaign::Campaign;
+use model::contention::campaign::{Campaign, calibration_graphs};
 use model::contention::derive::Tie;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
-use model::contention::{Options, published, solve};
+use model::contention::{Graph, Options, published, solve};
 use spec::Params;
 use std::path::{Path, PathBuf};
 
@@ -221,15 +221,15 @@ fn rate(option: &str, text: &str) -> anyhow::Result<f64> {
 }
 
 /// Options, machine and order of a campaign that measures these graphs; a simulated machine is made large enough for them.
-fn campaign_on(args: &ArgMatches, graphs: &[NamedGraph]) -> anyhow::Result<(Target, Order)> {
-    let target = Target::choose_for(args, false, Some(needs(graphs.iter().map(|n| &n.graph))))?;
+fn campaign_on<'g>(args: &ArgMatches, graphs: impl Iterator<Item = &'g Graph>) -> anyhow::Result<(Target, Order)> {
+    let target = Target::choose_for(args, false, Some(needs(graphs)))?;
     let order = Order::read(args, &target)?.with_lengths(args, &target);
     Ok((target, order))
 }
 
 fn measure(args: &ArgMatches) -> anyhow::Result<Exit> {
     let experiment = Measure { graphs: graphs::read(args)?, mode: mode(args)? };
-    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    let (target, order) = campaign_on(args, experiment.graphs.iter().map(|n| &n.graph))?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
     let shown = experiment.read(&finished.record).map_err(Fail::usage)?;
     finished.print(&written(args, || show::measurements(&shown), &shown)?)
@@ -240,7 +240,7 @@ fn derive(args: &ArgMatches) -> anyhow::Result<Exit> {
     let bad = || Fail::usage(format!("--tie {text}: a share like 1.5%, or `auto`"));
     let tie = if text == "auto" { Tie::Noise } else { Tie::Share(spec::card::parse_share(text).ok_or_else(bad)?) };
     let experiment = Derive { graphs: graphs::read(args)?, mode: mode(args)?, tie };
-    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    let (target, order) = campaign_on(args, experiment.graphs.iter().map(|n| &n.graph))?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
     let shown = experiment.read(&finished.record).map_err(Fail::usage)?;
     finished.print(&written(args, || show::derivations(&shown), &shown)?)
@@ -261,7 +261,10 @@ fn validation(args: &ArgMatches) -> anyhow::Result<Exit> {
         learn: *args.get_one::<u32>("learn").expect("it has a default") as usize,
         rates: args.get_one::<String>("capacities").is_some_and(|c| c == MEASURE),
     };
-    let (target, order) = campaign_on(args, &experiment.graphs)?;
+    // The rule sets that are calibrated here need their own graphs, too; sizes do not matter for the room.
+    let own: Vec<Graph> = calibration_graphs(usize::MAX, 1.0).into_iter().map(|(_, graph)| graph).collect();
+    let asked = experiment.graphs.iter().map(|n| &n.graph);
+    let (target, order) = campaign_on(args, asked.chain(&own))?;
     let Some(finished) = drive(&target, &order, &experiment)? else { return Ok(Exit::Good) };
     let campaign = Campaign::read(&finished.record).map_err(Fail::usage)?;
     let text = score(args, &campaign, capacities)?;

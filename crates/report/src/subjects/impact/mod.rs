@@ -1,6 +1,7 @@
 //! What congestion does to a test: alone against loaded, each congestor alone, and what the congestors moved meanwhile.
 
 mod distributions;
+mod placements;
 mod systems;
 
 use crate::grid::Grid;
@@ -19,6 +20,7 @@ pub use systems::across as together;
 pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut all = Vec::new();
     all.extend(impacts(view));
+    all.extend(placements::section(&view.canaries));
     all.extend(matrix(&view.canaries));
     all.extend(throughput(&view.canaries));
     all.extend(distributions::sections(&view.canaries));
@@ -34,9 +36,32 @@ fn impacts(view: &View<'_>) -> Option<Section> {
     section.blocks.push(Block::Headlines(headlines));
     section.list(table(&view.canaries));
     section.say("Impact is how many times worse a test is under load: 1 is no harm. 99% is what 99 of 100 samples are no worse than.");
-    section.say("± is the 95% confidence interval, from the spread between batches of blocks.");
+    match (view.record.plan.placements, placements::range(&view.canaries)) {
+        (n, Some(grid)) => {
+            section.say(format!(
+                "± is the 95% confidence interval of the geometric mean over {n} random placements of roles on nodes, from their spread."
+            ));
+            section.list(grid);
+        }
+        (_, None) => section.say(
+            "This placement only: with other nodes for the roles the numbers differ, often by more than the ±, which is the 95% \
+             confidence interval from the spread between batches of blocks within it. --placements covers several.",
+        ),
+    }
+    if view.canaries.iter().any(|c| few(c)) {
+        section.say(format!(
+            "A dash stands where fewer than {} samples lie beyond a quantile.",
+            record::placement::BEYOND
+        ));
+    }
     drain(&mut section, view);
     Some(section)
+}
+
+/// Whether some tail of a test is not known for want of samples.
+fn few(canary: &Canary<'_>) -> bool {
+    let jobs = std::iter::once(canary.isolated).chain(canary.loaded);
+    jobs.filter(|j| j.summary.samples > 0).any(|j| !j.tells_quantile(0.99))
 }
 
 fn table(canaries: &[Canary<'_>]) -> Grid {
