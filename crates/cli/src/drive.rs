@@ -8,10 +8,11 @@ use crate::progress::Watch;
 use crate::scout::Whereabouts;
 use crate::{output, signals};
 use crate::{runner, show};
+use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm};
-use record::{Payload, RunRecord};
+use record::{Payload, Plan, RunRecord, Status};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -74,7 +75,7 @@ impl Finished {
     pub fn print(self, text: &str) -> anyhow::Result<Exit> {
         output::print(text)?;
         match self.unsaved {
-            Some(why) => Err(Fail::with(Exit::Incomplete, why)),
+            Some(why) => Err(Fail::with(show::exit_of(&self.record), why)),
             None => Ok(show::exit_of(&self.record)),
         }
     }
@@ -119,7 +120,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     watch.complete(target);
     if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
         watch.finish();
-        return if target.prints() { Err(error) } else { Err(Fail::silent(Exit::Usage)) };
+        return Err(if target.prints() { error } else { Fail::silent(&error) });
     }
     if let Err(error) = ended {
         watch.give_up(&error.0);
@@ -130,7 +131,13 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         eprintln!("tailback: {effort}");
     }
     let (record, unsaved) = watch.finish();
-    Ok(record.map(|record| Finished { record, unsaved }))
+    Ok(record.map(|mut record| {
+        // Said in the report, too: what is not on disk did not pass.
+        if let Some(reason) = unsaved.clone() {
+            record.status = Status::Incomplete { reason };
+        }
+        Finished { record, unsaved }
+    }))
 }
 
 /// The same on every rank: find the seat, look at the site, make the plan, run it.
@@ -147,7 +154,7 @@ fn on_rank(
     let mut facts = facts.clone();
     let seat = order.grouping.take_seat(world, &mut facts)?;
     let site = Site::survey(world, &seat, experiment.asks(), scout);
-    let plan = experiment.plan(&site, seed, order.payload).map_err(Fail::usage)?;
+    let plan = experiment.plan(&site, seed, order.payload).map_err(refused)?;
     if order.plan_only {
         if world.rank() == 0 {
             output::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
@@ -156,10 +163,24 @@ fn on_rank(
     }
     // Not before the plan is known to be good: what is refused leaves no folder behind.
     if world.rank() == 0 {
+        announce(&plan, order.quiet);
         open()?;
     }
     let stage = Stage { world, seat, facts: &facts, observer: watch };
     bench::drive(stage, experiment, &site, plan).map(drop).map_err(Fail::usage)
+}
+
+/// What a site cannot do is no mistake of the user's, and nothing was measured.
+fn refused(error: SuiteError) -> anyhow::Error {
+    Fail::with(if error.is_of_the_site() { Exit::Skipped } else { Exit::Usage }, error)
+}
+
+/// Says before the run what of it is known to be missing, and how it was chosen.
+fn announce(plan: &Plan, quiet: bool) {
+    plan.missing.iter().for_each(|missing| eprintln!("tailback: {missing}"));
+    if !quiet {
+        plan.notes.iter().for_each(|note| eprintln!("tailback: {note}"));
+    }
 }
 
 /// What the record holds besides plan and measurements.
@@ -171,6 +192,7 @@ fn facts(target: &Target) -> Facts {
         warnings: target.warnings(),
         counters: target.counters(),
         node_names: Vec::new(),
+        hosts: Vec::new(),
     }
 }
 

@@ -100,10 +100,11 @@ impl Watch {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        if let (Some(path), Some(record), None, false) = (&state.path, &state.record, &state.failure, state.given_up) {
-            crate::show::save_page(record, path, self.quiet);
-        }
-        (state.record.take(), state.failure.take())
+        let page = match (&state.path, &state.record, &state.failure, state.given_up) {
+            (Some(path), Some(record), None, false) => crate::show::save_page(record, path, self.quiet),
+            _ => Ok(()),
+        };
+        (state.record.take(), state.failure.take().or(page.err()))
     }
 
     /// Adds to the record what is known only after the run, and saves it.
@@ -131,7 +132,10 @@ impl Watch {
         state.store(&record);
         if let (Some(path), None) = (&state.path, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let _ = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
+            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
+            if let Ok(Err(error)) = saved {
+                eprintln!("tailback: {error}");
+            }
         }
         state.record = Some(record);
     }

@@ -4,6 +4,7 @@
 //! printed, edited and run again.
 
 use crate::about::About;
+use crate::outcome::Missing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spec::Params;
@@ -29,6 +30,9 @@ pub struct Plan {
     /// How the plan was chosen, where a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was asked for and finds no room in the layout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// How nodes are numbered in a plan.
@@ -307,7 +311,8 @@ pub enum PlanError {
 impl Plan {
     /// Phases on nodes in some order.
     pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
-        Plan { suite: suite.into(), seed, node_order, payload, phases, ejection: None, notes: Vec::new() }
+        let (notes, missing) = (Vec::new(), Vec::new());
+        Plan { suite: suite.into(), seed, node_order, payload, phases, ejection: None, notes, missing }
     }
 
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.

@@ -1,7 +1,7 @@
 //! GPCNeT's load test: canaries alone, then each canary under all congestors.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, PLACEMENT, SHARE, SLOTS, Written, background, ground, list};
+use super::roles::{CONGESTORS, PLACEMENT, SHARE, SLOTS, Written, background, ground, list, loaded_of, share_note, without_room};
 use super::{Request, Suite, SuiteError};
 use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role};
 use spec::{Card, Kind, Param, ReadParams};
@@ -41,7 +41,7 @@ pub const GPCNET: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
-    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
+    tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("congestors", "a2a")],
 };
 
 /// Which kernels are measured.
@@ -75,7 +75,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let ground = ground(request)?;
     let (canaries, congestors) = (list(params, "canaries")?, list(params, "congestors")?);
     let mut sets: Vec<(Load, Vec<Job>)> = Vec::new();
+    let mut missing = Vec::new();
     if params.word("sets") != "each" {
+        missing = without_room(&congestors, &ground, loaded_of(params));
         sets.push((Load::All, background(&congestors, &canaries, &ground, &limits)));
     }
     if params.word("sets") != "all" {
@@ -109,7 +111,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase::new(About::Baseline { congestor: job.name.clone() }, vec![job]));
         }
     }
-    // With few nodes no congestor may find room: the run is then of the canaries alone.
+    // With few nodes no congestor may find room: the run is then of the canaries alone, and the plan says what is missing.
+    if sets.iter().all(|(_, load)| load.is_empty()) {
+        missing = without_room(&congestors, &ground, loaded_of(params));
+    }
     for (by, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
         for w in &canaries {
             let jobs = std::iter::once(canary(w)).chain(load.iter().cloned()).collect();
@@ -119,6 +124,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // Shuffled as in the original: roles are contiguous in the plan's order and spread over the machine.
     let mut plan = Plan::new("gpcnet", seed, NodeOrder::Shuffled, payload, phases);
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
+    plan.missing = missing;
+    plan.notes.extend(share_note(params, &ground, layout.nodes));
     super::check(&plan, layout)?;
     Ok(plan)
 }
@@ -140,6 +147,9 @@ mod tests {
         for nodes in 2..70 {
             let plan = make(nodes, &[]).unwrap();
             assert_eq!(plan.phases.len(), if nodes < 4 { 3 } else { 6 }, "{nodes}");
+            // Ten nodes hold the four congestors of the default; what finds no room is said.
+            let missing = [4, 4, 3, 3, 2, 2, 1, 1].get(nodes as usize - 2).copied().unwrap_or(0);
+            assert_eq!(plan.missing.len(), missing, "{nodes}: {:?}", plan.missing);
         }
         assert!(make(1, &[]).is_err());
     }

@@ -108,8 +108,7 @@ fn head(out: &mut Summary, view: &View<'_>) {
         out.word(key, value);
     }
     out.word("LANG", "Rust");
-    let complete = record.status == record::Status::Complete;
-    out.word("Success", if complete && !record.has_wrong_data() { "1" } else { "0" });
+    out.word("Success", if record.outcome() == record::Outcome::Pass { "1" } else { "0" });
     // As on LP64 systems, where a C `long` is as wide as a pointer.
     let pointer = size_of::<usize>();
     let sizes = [("char", 1), ("short", 2), ("int", 4), ("long", pointer), ("void_ptr", pointer), ("size_t", pointer)];
