@@ -4,14 +4,16 @@
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::Target;
-use crate::progress::Watch;
+use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
+use crate::vitals::Clocks;
 use crate::{output, signals};
 use crate::{runner, show};
+use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Site, Stage};
 use clap::ArgMatches;
-use comm::{Buffer, Comm};
+use comm::{Buffer, Comm, Reduce};
 use record::{Payload, Plan, RunRecord, Status};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -154,6 +156,7 @@ fn on_rank(
     let mut facts = facts.clone();
     let seat = order.grouping.take_seat(world, &mut facts)?;
     let site = Site::survey(world, &seat, experiment.asks(), scout);
+    facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
     let plan = experiment.plan(&site, seed, order.payload).map_err(refused)?;
     if order.plan_only {
         if world.rank() == 0 {
@@ -167,7 +170,24 @@ fn on_rank(
         open()?;
     }
     let stage = Stage { world, seat, facts: &facts, observer: watch };
-    bench::drive(stage, experiment, &site, plan).map(drop).map_err(Fail::usage)
+    let clocks = Clocks::read();
+    bench::drive(stage, experiment, &site, plan).map(drop).map_err(Fail::usage)?;
+    if !site.simulated {
+        watch.learn(afterwards(world, clocks, &site));
+    }
+    Ok(())
+}
+
+/// What can be said of a real machine only after the run. Collective; needed on rank 0 alone.
+fn afterwards(world: &dyn Comm, clocks: Clocks, site: &Site) -> Late {
+    let (elapsed, set) = clocks.since();
+    // The largest and the smallest: some clocks may have been set forward and others back.
+    let mut ends = [set, -set];
+    world.settle(&mut ends, Reduce::Max);
+    let set = if ends[0] >= ends[1] { ends[0] } else { -ends[1] };
+    let nodes_are_hosts = |h: &&Health| h.hosts == site.layout.nodes && h.hosts > 1;
+    let nic = site.health.as_ref().filter(nodes_are_hosts).and_then(|h| h.nic);
+    Late { warnings: clock_warning(elapsed, set).into_iter().collect(), nic }
 }
 
 /// What a site cannot do is no mistake of the user's, and nothing was measured.

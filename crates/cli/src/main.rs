@@ -17,6 +17,7 @@ mod scout;
 mod show;
 mod signals;
 mod slurm;
+mod vitals;
 
 use exit::Exit;
 use std::process::ExitCode;

@@ -40,6 +40,17 @@ struct State {
     given_up: bool,
     /// Whether the present phase is load without a measurement.
     loads_only: bool,
+    /// What was found out after the last phase.
+    late: Late,
+}
+
+/// What can be known only after a run.
+#[derive(Clone, Debug, Default)]
+pub struct Late {
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// What the NICs of a node carry each way, in bytes per second.
+    pub nic: Option<f64>,
 }
 
 impl Watch {
@@ -107,14 +118,21 @@ impl Watch {
         (state.record.take(), state.failure.take().or(page.err()))
     }
 
+    /// Takes in what was found out after the last phase.
+    pub fn learn(&self, late: Late) {
+        self.lock().late = late;
+    }
+
     /// Adds to the record what is known only after the run, and saves it.
     pub fn complete(&self, machine: &crate::machine::Target) {
         let mut state = self.lock();
         let Some(mut record) = state.record.take() else { return };
-        if machine.is_simulated() {
-            machine.complete(&mut record);
-            state.store(&record);
-        }
+        machine.complete(&mut record);
+        let late = std::mem::take(&mut state.late);
+        record.warnings.extend(late.warnings);
+        let nic = machine.nic_rate(record.layout).or(late.nic);
+        record.warnings.extend(nic.map(|nic| bench::health::too_fast(&record, nic)).unwrap_or_default());
+        state.store(&record);
         state.record = Some(record);
     }
 

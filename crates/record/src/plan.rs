@@ -159,7 +159,7 @@ pub struct Stop {
     /// Time limit in seconds, of the machine's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// Stop when the 99 % quantile is known to this relative half-width (0.05 is 5 %).
+    /// Stop when the average and the 99 % quantile are known to this relative half-width (0.05 is 5 %).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
     /// A background job loads for a while, rests for a while, and so on; without it, it never rests.

@@ -87,7 +87,8 @@ impl<'w> Counting<'w> {
         let mut growth = growth(&start.readings, &readings);
         // What did not move here does not travel; `row` fills it in as 0.
         growth.retain(|(_, grown)| *grown > 0);
-        let counted = (self.here.rank() == 0).then_some(NodeGrowth { node: self.world.node() as u32, jobs: start.jobs, growth });
+        let counted =
+            (self.here.rank() == 0).then_some(NodeGrowth { node: self.world.node() as u32, jobs: start.jobs, growth });
         gather(self.world, phase, counted.as_ref())
     }
 }
@@ -149,7 +150,11 @@ fn most(mut names: Vec<(String, u64)>, keep: usize) -> Vec<(String, u64)> {
 
 fn row(counted: &NodeGrowth, names: &[String]) -> Row {
     let grown: BTreeMap<&str, u64> = counted.growth.iter().map(|(name, x)| (name.as_str(), *x)).collect();
-    (counted.node, counted.jobs.clone(), names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0)).collect())
+    (
+        counted.node,
+        counted.jobs.clone(),
+        names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0)).collect(),
+    )
 }
 
 /// One record for each counter and set of jobs that nodes ran: `idle` for none, `a+b` for two on one node.

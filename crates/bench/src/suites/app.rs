@@ -37,7 +37,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     if request.site.simulated {
         let say = "app: a simulated machine has no processes to run";
-        return Err(SuiteError::NotHere(format!("{say} `{command}`; start it under MPI: mpirun -n RANKS tailback app -- ..")));
+        return Err(SuiteError::NotHere(format!(
+            "{say} `{command}`; start it under MPI: mpirun -n RANKS tailback app -- .."
+        )));
     }
     if layout.nodes < 4 {
         return Err(SuiteError::TooSmall(format!(

@@ -9,9 +9,7 @@ mod sizes;
 use super::{Request, Suite, SuiteError};
 use crate::site::Ask;
 use input::Input;
-use record::{
-    About, Instances, Job, Layout, Members, Missing, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode,
-};
+use record::{About, Instances, Job, Layout, Members, Missing, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
 use spec::card::parse_share;
 use spec::near::unknown;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};

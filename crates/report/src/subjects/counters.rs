@@ -37,7 +37,8 @@ fn widest(view: &View<'_>) -> Grid {
     let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for phase in view.record.phases.iter().filter(|p| p.jobs.iter().any(|j| j.role == Role::Background)) {
         for counter in phase.counters.iter().filter(|c| c.per_node.len() > 1) {
-            let (mut row, values) = (vec![counter.name.clone(), counter.job.clone(), phase.name.clone()], counter.rising());
+            let (mut row, values) =
+                (vec![counter.name.clone(), counter.job.clone(), phase.name.clone()], counter.rising());
             // Phases differ in length, so only growth per second can be compared between them.
             row.extend([0.0, 0.5, 1.0].map(|q| short(at(&values, q) / phase.elapsed_s)));
             row.push(phase.node_of_most(counter).map_or("-".into(), |node| view.record.host(node)));
@@ -124,7 +125,8 @@ fn row(record: &RunRecord, phase: &PhaseRecord, counter: &CounterRecord) -> Vec<
 }
 
 fn picture(name: &str, counters: &[Counted<'_>]) -> Svg {
-    let positive = |c: &CounterRecord| c.rising().into_iter().filter(|&v| v > 0).map(|v| v as f64).collect::<Vec<f64>>();
+    let positive =
+        |c: &CounterRecord| c.rising().into_iter().filter(|&v| v > 0).map(|v| v as f64).collect::<Vec<f64>>();
     let values: Vec<Vec<f64>> = counters.iter().map(|(_, c)| positive(c)).collect();
     let (low, high) = values.iter().flatten().fold((f64::INFINITY, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
     let mut names = Vec::new();

@@ -240,7 +240,14 @@ pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
             ];
             job.params = given.map(|(name, value)| (name.to_string(), value.to_string())).into();
         }
-        PhaseRecord { name: name.to_string(), about: about(name), elapsed_s: 1.0, jobs: vec![job], counters: vec![], counted: Default::default() }
+        PhaseRecord {
+            name: name.to_string(),
+            about: about(name),
+            elapsed_s: 1.0,
+            jobs: vec![job],
+            counters: vec![],
+            counted: Default::default(),
+        }
     };
     let mut record = gpcnet(1.0, seed);
     record.command = ["tailback", "run", "hpcc"].map(String::from).into();
