@@ -60,7 +60,9 @@ fn a_survey_tells_the_worst_of_all_hosts_and_not_what_ranks_do_themselves() {
             unsteady: second && seat.slot == 2,
             nic: Some(if second { 1e9 } else { 2e9 }),
         };
-        found.lock().unwrap().push(Site::survey(world, &seat, &[], &Seen(seen)).health.expect("a real machine"));
+        // Found before the lock is taken: ranks wait for each other in there.
+        let health = Site::survey(world, &seat, &[], &Seen(seen)).health.expect("a real machine");
+        found.lock().unwrap().push(health);
     };
     common::machine(2, 4).run(&body).unwrap();
     let found = found.into_inner().unwrap();

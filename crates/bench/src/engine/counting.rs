@@ -157,11 +157,14 @@ fn row(counted: &NodeGrowth, names: &[String]) -> Row {
     )
 }
 
+/// Nodes that ran the same jobs, and their values of each name.
+type Columns = (Vec<u32>, Vec<Vec<u64>>);
+
 /// One record for each counter and set of jobs that nodes ran: `idle` for none, `a+b` for two on one node.
 fn records(mut rows: Vec<Row>, names: &[String], phase: &Phase) -> Counted {
     // The order in which they came depends on the tree.
     rows.sort_unstable();
-    let mut sets: BTreeMap<Vec<u32>, (Vec<u32>, Vec<Vec<u64>>)> = BTreeMap::new();
+    let mut sets: BTreeMap<Vec<u32>, Columns> = BTreeMap::new();
     for (node, jobs, values) in rows {
         let (nodes, columns) = sets.entry(jobs).or_insert_with(|| (Vec::new(), vec![Vec::new(); names.len()]));
         nodes.push(node);
