@@ -14,6 +14,7 @@ mod roles;
 
 use crate::site::{Ask, Site};
 use record::{Layout, Payload, Plan};
+pub(crate) use roles::share_fits;
 use spec::near::unknown;
 use spec::{Card, ParamError, Params};
 use std::collections::BTreeMap;

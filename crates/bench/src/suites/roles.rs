@@ -102,12 +102,17 @@ fn loaded_nodes(nodes: u32, share: f64) -> u32 {
     share_of(nodes, share).min(nodes.saturating_sub(CANARY_NODES))
 }
 
+/// Whether a share of the nodes leaves enough of them to measure.
+pub(crate) fn share_fits(nodes: u32, share: f64) -> bool {
+    share_of(nodes, share) <= nodes.saturating_sub(CANARY_NODES)
+}
+
 /// A share that was named is a wish: what cannot be had is refused. The default gives way on few nodes, and says so.
 fn check_share(params: &Params, nodes: u32) -> Result<(), SuiteError> {
-    let most = nodes.saturating_sub(CANARY_NODES);
-    if params.word("share") == SHARE.default || share_of(nodes, params.share("share")) <= most {
+    if params.word("share") == SHARE.default || share_fits(nodes, params.share("share")) {
         return Ok(());
     }
+    let most = nodes.saturating_sub(CANARY_NODES);
     let say = format!(
         "share={}: {CANARY_NODES} of {nodes} nodes must measure, so {most} can load: at most --share {}",
         params.word("share"),
