@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod engine;
 pub mod experiments;
+pub mod health;
 pub mod kernel;
 pub mod kernels;
 pub mod layout;

@@ -1,6 +1,7 @@
 //! What is known of the place where an experiment runs. It is found out once, before a plan is made, and then passed on: a suite asks
 //! no machine, so that its plan is a pure function of what it is given.
 
+use crate::health::{self, Health, Vitals};
 use crate::layout::Seat;
 use comm::{Comm, Reduce, agree};
 use record::Layout;
@@ -31,6 +32,8 @@ pub struct Site {
     pub distances: Option<Distances>,
     /// For each slot of node 0 the socket that its rank is bound to, if it is bound to one.
     pub sockets: Vec<Option<u32>>,
+    /// What may spoil a measurement there; unknown on a simulated machine.
+    pub health: Option<Health>,
 }
 
 /// The first node at some distances from node 0.
@@ -52,6 +55,8 @@ pub trait Scout: Sync {
     fn distance(&self, world: &dyn Comm) -> Option<f64>;
     /// The socket that this rank is bound to.
     fn socket(&self) -> Option<u32>;
+    /// What this rank sees of its host. Asked on real machines alone, of all ranks at the same time.
+    fn vitals(&self) -> Vitals;
 }
 
 /// Distances from node 0 that differ by less than this share are equal.
@@ -60,12 +65,13 @@ const EQUAL: f64 = 1.02;
 impl Site {
     /// A site of which only this is known.
     pub fn new(layout: Layout, simulated: bool) -> Site {
-        Site { layout, simulated, memory: None, cores: None, distances: None, sockets: Vec::new() }
+        Site { layout, simulated, memory: None, cores: None, distances: None, sockets: Vec::new(), health: None }
     }
 
     /// Finds out what is asked for. Collective, and the same on every rank.
     pub fn survey(world: &dyn Comm, seat: &Seat, asks: &[Ask], scout: &dyn Scout) -> Site {
         let mut site = Site::new(seat.layout, scout.simulated());
+        site.health = health::survey(world, scout);
         if asks.contains(&Ask::Memory) && !site.simulated {
             (site.memory, site.cores) = memory_and_cores(world);
         }

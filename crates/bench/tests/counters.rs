@@ -23,7 +23,8 @@ fn every_node_counts_for_the_job_it_ran() {
     for job in &loaded.jobs {
         let sent = loaded.counters.iter().find(|c| c.job == job.name && c.name == "machine.nic0.tx_bytes").unwrap();
         assert_eq!(sent.per_node.len() as u32 * 2, job.ranks, "{}", job.name);
-        assert!(sent.per_node.is_sorted());
+        assert_eq!(loaded.counted[&sent.job].len(), sent.per_node.len(), "every value has its node");
+        assert!(loaded.counted[&sent.job].is_sorted());
         // A get-bcast's bytes are sent by one node; every job's timed bytes have left its nodes.
         let total: u64 = sent.per_node.iter().sum();
         assert!(total >= job.bytes, "{}: {total} of {}", job.name, job.bytes);

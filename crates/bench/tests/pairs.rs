@@ -5,6 +5,7 @@ mod common;
 use comm::{Comm, Machine};
 use record::{About, Members, Payload, Plan, RunRecord};
 use std::sync::Mutex;
+use tailback_bench::health::Vitals;
 use tailback_bench::suites::contention::{self, Mode, PlannedFlow};
 use tailback_bench::{Ask, Scout, Site, suite};
 
@@ -73,6 +74,9 @@ impl Scout for Told {
     }
     fn socket(&self) -> Option<u32> {
         self.socket
+    }
+    fn vitals(&self) -> Vitals {
+        Vitals::default()
     }
 }
 

@@ -5,14 +5,17 @@ use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::{Speaker, Target, effort as effort_of};
-use crate::progress::Watch;
+use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
+use crate::vitals::Clocks;
 use crate::{output, signals};
 use crate::{runner, show};
+use bench::health::{Health, clock_warning};
+use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
-use comm::{Buffer, Comm};
-use record::{Payload, Plan, RunRecord};
+use comm::{Buffer, Comm, Reduce};
+use record::{Payload, Plan, RunRecord, Status};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -75,7 +78,7 @@ impl Finished {
     pub fn print(self, text: &str) -> anyhow::Result<Exit> {
         output::print(text)?;
         match self.unsaved {
-            Some(why) => Err(Fail::with(Exit::Incomplete, why)),
+            Some(why) => Err(Fail::with(show::exit_of(&self.record), why)),
             None => Ok(show::exit_of(&self.record)),
         }
     }
@@ -103,7 +106,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
     let effort = match run.first(target) {
-        Ok(Some(placements)) => run.ensemble(target, placements),
+        Ok(Some(plan)) => run.ensemble(target, &plan),
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
     };
@@ -111,12 +114,18 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let effort = match effort {
         Ok(effort) => effort,
         Err(error) if target.prints() => return Err(error),
-        Err(_) => return Err(Fail::silent(Exit::Usage)),
+        Err(error) => return Err(Fail::silent(&error)),
     };
     if let Some(simulator) = target.simulator().filter(|_| run.speaker.prints && !order.quiet && !order.plan_only) {
         eprintln!("tailback: {}", effort_of(simulator.config().ranks(), &effort));
     }
-    Ok(record.map(|record| Finished { record, unsaved }))
+    Ok(record.map(|mut record| {
+        // Said in the report, too: what is not on disk did not pass.
+        if let Some(reason) = unsaved.clone() {
+            record.status = Status::Incomplete { reason };
+        }
+        Finished { record, unsaved }
+    }))
 }
 
 /// An order under way.
@@ -131,8 +140,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Makes the plan on the machine and runs it there; or, if it has placements that are to be simulated side by side, says how many.
-    fn first(&self, target: &Target) -> anyhow::Result<Option<u32>> {
+    /// Makes the plan on the machine and runs it there; or, if it has placements that are to be simulated side by side, returns it.
+    fn first(&self, target: &Target) -> anyhow::Result<Option<Plan>> {
         let (scout, simulated, crew) = (Whereabouts::of(target), target.is_simulated(), target.crew().is_some());
         let (problem, later) = (Mutex::new(None), Mutex::new(None));
         let ended = target.run(&|world| {
@@ -141,7 +150,7 @@ impl Run<'_> {
                     return self.print_plan(world, &plan);
                 }
                 if simulated && plan.placements > 1 {
-                    *later.lock().expect("nobody panics holding it") = Some(plan.placements);
+                    *later.lock().expect("nobody panics holding it") = Some(plan);
                     return Ok(());
                 }
                 if crew {
@@ -150,18 +159,21 @@ impl Run<'_> {
                 }
                 // Not before the plan is known to be good: what is refused leaves no folder behind.
                 if world.rank() == 0 {
-                    self.open()?;
+                    self.open(&plan)?;
                 }
                 let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
-                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
+                let clocks = Clocks::read();
+                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)?;
+                if !simulated {
+                    self.watch.learn(afterwards(world, clocks, &site));
+                }
+                Ok(())
             });
             if let Err(error) = done {
                 *problem.lock().expect("nobody panics holding it") = Some(error);
             }
         });
-        if let Some(simulator) = target.simulator() {
-            self.watch.complete(simulator);
-        }
+        self.watch.complete(target, target.simulator());
         if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
             return Err(error);
         }
@@ -170,10 +182,8 @@ impl Run<'_> {
     }
 
     /// Simulates placements side by side; what each simulation took.
-    fn ensemble(&self, target: &Target, placements: u32) -> anyhow::Result<Vec<sim::Stats>> {
-        if self.speaker.prints {
-            self.open()?;
-        }
+    fn ensemble(&self, target: &Target, plan: &Plan) -> anyhow::Result<Vec<sim::Stats>> {
+        self.open(plan)?;
         let simulator = target.simulator().expect("only simulated machines run placements side by side");
         let body = |world: &dyn Comm, machine: &sim::Simulator, placement: u32, observer: &dyn Observer| {
             let scout = Whereabouts::Simulated(machine);
@@ -183,13 +193,12 @@ impl Run<'_> {
         };
         let config = simulator.config();
         let crew = target.crew();
-        let all = Ensemble { config, placements, body: &body, watch: self.watch, shared: crew.is_some() };
+        let all =
+            Ensemble { config, placements: plan.placements, body: &body, watch: self.watch, shared: crew.is_some() };
         let (first, effort) = all.run(crew).inspect_err(|error| {
             self.watch.give_up(&format!("{error:#}"));
         })?;
-        if let Some(first) = first.filter(|_| self.speaker.prints) {
-            self.watch.complete(&first);
-        }
+        self.watch.complete(target, first.as_ref());
         Ok(effort)
     }
 
@@ -199,7 +208,8 @@ impl Run<'_> {
         let mut facts = self.facts.clone();
         let seat = self.order.grouping.take_seat(world, &mut facts)?;
         let site = Site::survey(world, &seat, self.experiment.asks(), scout);
-        let plan = self.experiment.plan(&site, seed, self.order.payload).map_err(Fail::usage)?;
+        facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
+        let plan = self.experiment.plan(&site, seed, self.order.payload).map_err(refused)?;
         Ok((seat, site, facts, plan))
     }
 
@@ -210,11 +220,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Makes the folder of the record, on the process that prints.
-    fn open(&self) -> anyhow::Result<()> {
+    /// Says what is known to be missing and makes the folder of the record, on the process that prints.
+    fn open(&self, plan: &Plan) -> anyhow::Result<()> {
         if !self.speaker.prints {
             return Ok(());
         }
+        announce(plan, self.order.quiet);
         let file = prepare(self.experiment.name(), self.order.out.as_deref());
         let file = file.or_else(|error| self.speaker.end_all(error))?;
         self.watch.save_to(&file);
@@ -229,6 +240,31 @@ impl Run<'_> {
     }
 }
 
+/// What can be said of a real machine only after the run. Collective; needed on rank 0 alone.
+fn afterwards(world: &dyn Comm, clocks: Clocks, site: &Site) -> Late {
+    let (elapsed, set) = clocks.since();
+    // The largest and the smallest: some clocks may have been set forward and others back.
+    let mut ends = [set, -set];
+    world.settle(&mut ends, Reduce::Max);
+    let set = if ends[0] >= ends[1] { ends[0] } else { -ends[1] };
+    let nodes_are_hosts = |h: &&Health| h.hosts == site.layout.nodes && h.hosts > 1;
+    let nic = site.health.as_ref().filter(nodes_are_hosts).and_then(|h| h.nic);
+    Late { warnings: clock_warning(elapsed, set).into_iter().collect(), nic }
+}
+
+/// What a site cannot do is no mistake of the user's, and nothing was measured.
+fn refused(error: SuiteError) -> anyhow::Error {
+    Fail::with(if error.is_of_the_site() { Exit::Skipped } else { Exit::Usage }, error)
+}
+
+/// Says before the run what of it is known to be missing, and how it was chosen.
+fn announce(plan: &Plan, quiet: bool) {
+    plan.missing.iter().for_each(|missing| eprintln!("tailback: {missing}"));
+    if !quiet {
+        plan.notes.iter().for_each(|note| eprintln!("tailback: {note}"));
+    }
+}
+
 /// What the record holds besides plan and measurements.
 fn facts(target: &Target) -> Facts {
     Facts {
@@ -238,6 +274,7 @@ fn facts(target: &Target) -> Facts {
         warnings: target.warnings(),
         counters: target.counters(),
         node_names: Vec::new(),
+        hosts: Vec::new(),
     }
 }
 

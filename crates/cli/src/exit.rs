@@ -16,11 +16,11 @@ pub enum Exit {
     Usage = 2,
     /// A required threshold was missed.
     Threshold = 3,
-    /// Wrong data were seen.
+    /// A check failed: wrong data, or a program that ended badly.
     WrongData = 4,
-    /// Part of the run is missing.
+    /// Some of what was asked for did not run, or was not saved.
     Incomplete = 5,
-    /// Nothing was done because something is missing on this machine.
+    /// Nothing was measured or compared; the reason is printed.
     Skipped = 77,
 }
 
@@ -36,9 +36,13 @@ impl Fail {
     pub fn with(code: Exit, text: impl fmt::Display) -> anyhow::Error {
         anyhow::Error::new(Fail { code, text: text.to_string() })
     }
-    /// Of a process that says nothing because another one does.
-    pub fn silent(code: Exit) -> anyhow::Error {
-        anyhow::Error::new(Fail { code, text: String::new() })
+    /// The same end, of a process that says nothing because another one does.
+    pub fn silent(error: &anyhow::Error) -> anyhow::Error {
+        anyhow::Error::new(Fail { code: Fail::code(error), text: String::new() })
+    }
+    /// The exit code of an error.
+    fn code(error: &anyhow::Error) -> Exit {
+        error.downcast_ref::<Fail>().map_or(Exit::Failure, |fail| fail.code)
     }
     /// A mistake on the command line or in a file.
     pub fn usage(text: impl fmt::Display) -> anyhow::Error {
@@ -63,7 +67,7 @@ pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
     if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)) {
         return ExitCode::SUCCESS;
     }
-    let code = error.downcast_ref::<Fail>().map_or(Exit::Failure, |fail| fail.code);
+    let code = Fail::code(&error);
     let text = format!("{error:#}");
     if !text.is_empty() {
         eprintln!("tailback: {text}");

@@ -36,6 +36,7 @@ impl Grouping {
         let mut seat = Seat::find(world);
         if self.simulated_nics.is_none() {
             facts.node_names = seat.names(world, &host::name());
+            facts.hosts = facts.node_names.clone();
         }
         if self.each_rank.unwrap_or(seat.layout.nodes == 1 && seat.layout.ranks > 1) {
             if self.each_rank.is_none() {

@@ -5,7 +5,7 @@ use crate::{host, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
 use comm::{Comm, MachineError};
-use record::{BoxRecord, BundleRecord, MachineRecord, NetworkRecord, RunRecord, Series, SliceRecord};
+use record::{BoxRecord, BundleRecord, Layout, MachineRecord, NetworkRecord, RunRecord, Series, SliceRecord};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -102,6 +102,14 @@ impl Target {
             Target::Simulated { machine, .. } => Some(machine.config().nic.per_node),
             Target::Mpi { .. } | Target::Local => None,
         }
+    }
+
+    /// What the NICs of a simulated node carry each way, in bytes per second; nothing if its ranks count as nodes.
+    pub fn nic_rate(&self, layout: Layout) -> Option<f64> {
+        let Target::Simulated { machine, .. } = self else { return None };
+        let (nic, nodes) = (&machine.config().nic, machine.config().nodes);
+        let rate = nic.rate.bytes_per_s().max(nic.eject_rate.bytes_per_s());
+        (layout.nodes as usize == nodes).then_some(rate * nic.per_node as f64)
     }
 
     /// Whether this process is the one that prints: rank 0.

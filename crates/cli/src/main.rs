@@ -18,6 +18,7 @@ mod scout;
 mod show;
 mod signals;
 mod slurm;
+mod vitals;
 
 use exit::Exit;
 use std::process::ExitCode;

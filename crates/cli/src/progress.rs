@@ -42,6 +42,17 @@ struct State {
     given_up: bool,
     /// Whether the present phase is load without a measurement.
     loads_only: bool,
+    /// What was found out after the last phase.
+    late: Late,
+}
+
+/// What can be known only after a run.
+#[derive(Clone, Debug, Default)]
+pub struct Late {
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// What the NICs of a node carry each way, in bytes per second.
+    pub nic: Option<f64>,
 }
 
 impl Watch {
@@ -102,17 +113,29 @@ impl Watch {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        if let (Some(path), Some(record), None, false) = (&state.path, &state.record, &state.failure, state.given_up) {
-            crate::show::save_page(record, path, self.quiet);
-        }
-        (state.record.take(), state.failure.take())
+        let page = match (&state.path, &state.record, &state.failure, state.given_up) {
+            (Some(path), Some(record), None, false) => crate::show::save_page(record, path, self.quiet),
+            _ => Ok(()),
+        };
+        (state.record.take(), state.failure.take().or(page.err()))
     }
 
-    /// Adds to the record what a simulator knows only after the run, and saves it.
-    pub fn complete(&self, machine: &sim::Simulator) {
+    /// Takes in what was found out after the last phase.
+    pub fn learn(&self, late: Late) {
+        self.lock().late = late;
+    }
+
+    /// Adds to the record what is known only after the run, and saves it. `simulator` is the one whose network is shown.
+    pub fn complete(&self, target: &crate::machine::Target, simulator: Option<&sim::Simulator>) {
         let mut state = self.lock();
         let Some(mut record) = state.record.take() else { return };
-        crate::machine::complete(machine, &mut record);
+        if let Some(simulator) = simulator {
+            crate::machine::complete(simulator, &mut record);
+        }
+        let late = std::mem::take(&mut state.late);
+        record.warnings.extend(late.warnings);
+        let nic = target.nic_rate(record.layout).or(late.nic);
+        record.warnings.extend(nic.map(|nic| bench::health::too_fast(&record, nic)).unwrap_or_default());
         state.store(&record);
         state.record = Some(record);
     }
@@ -157,7 +180,10 @@ impl Watch {
         state.store(&record);
         if let (Some(path), None) = (&state.path, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let _ = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
+            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
+            if let Ok(Err(error)) = saved {
+                eprintln!("tailback: {error}");
+            }
         }
         state.record = Some(record);
         true

@@ -5,8 +5,9 @@
 
 use crate::machine::Target;
 use crate::parts::{self, Per};
-use crate::slurm;
+use crate::{slurm, vitals};
 use bench::Scout;
+use bench::health::Vitals;
 use comm::{Buffer, Comm};
 
 /// What ranks are asked on; unlike [`Target`] it can be shared by threads.
@@ -46,6 +47,10 @@ impl Scout for Whereabouts<'_> {
             Whereabouts::Simulated(_) => Some(0),
             Whereabouts::Real => parts::here(Per::Socket, 0).ok().map(u32::from),
         }
+    }
+
+    fn vitals(&self) -> Vitals {
+        vitals::look()
     }
 }
 

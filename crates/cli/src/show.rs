@@ -1,8 +1,8 @@
 //! Records from files to text, pages and exit codes, for every command that has one in its hands.
 
 use crate::exit::{Exit, Fail};
-use record::{RunRecord, hpccoutf};
-use report::{RunResult, View, format};
+use record::{Outcome, RunRecord, hpccoutf};
+use report::{View, format};
 use std::path::Path;
 
 /// Reads a record. A folder of a run is as good as the file in it, and so is what the original HPC Challenge wrote.
@@ -15,18 +15,21 @@ pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
     }
 }
 
-/// The exit code that tells the outcome of a run.
-pub fn outcome(view: &View<'_>) -> Exit {
-    match view.outcome() {
-        RunResult::Pass => Exit::Good,
-        RunResult::Fail => Exit::WrongData,
-        RunResult::Incomplete => Exit::Incomplete,
+/// The exit code that tells the outcome of a record.
+pub fn exit_of(record: &RunRecord) -> Exit {
+    match record.outcome() {
+        Outcome::Pass => Exit::Good,
+        Outcome::Fail => Exit::WrongData,
+        Outcome::Incomplete => Exit::Incomplete,
+        Outcome::Nothing => Exit::Skipped,
     }
 }
 
-/// The exit code that tells the outcome of a record.
-pub fn exit_of(record: &RunRecord) -> Exit {
-    outcome(&View::new(record))
+/// The exit code of several records: that of the one that says the worst.
+pub fn exit_of_all(records: &[RunRecord]) -> Exit {
+    let all: Vec<Exit> = records.iter().map(exit_of).collect();
+    let worst = [Exit::WrongData, Exit::Incomplete, Exit::Skipped].into_iter().find(|exit| all.contains(exit));
+    worst.unwrap_or(Exit::Good)
 }
 
 /// One record in a format.
@@ -35,14 +38,16 @@ pub fn text_of(record: &RunRecord, name: &str) -> anyhow::Result<String> {
     format.write(&View::new(record)).map_err(Fail::usage)
 }
 
-/// Writes the page beside the record. The record is the result: a page that cannot be written is a warning, and it can be made
-/// again.
-pub fn save_page(record: &RunRecord, beside: &Path, quiet: bool) {
+/// Writes the page beside the record; why it could not be written, if so.
+pub fn save_page(record: &RunRecord, beside: &Path, quiet: bool) -> Result<(), String> {
     let path = beside.with_file_name("report.html");
     let page = report::html::page(&[View::new(record)]);
     match std::fs::write(&path, page) {
-        Ok(()) if quiet => {}
-        Ok(()) => eprintln!("tailback: wrote {}", path.display()),
-        Err(error) => eprintln!("tailback: warning: cannot write {}: {error}", path.display()),
+        Ok(()) if quiet => Ok(()),
+        Ok(()) => {
+            eprintln!("tailback: wrote {}", path.display());
+            Ok(())
+        }
+        Err(error) => Err(format!("the page is not saved: cannot write {}: {error}", path.display())),
     }
 }

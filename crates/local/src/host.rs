@@ -46,7 +46,7 @@ pub fn facts() -> Facts {
     Facts {
         // x86 has a name, ARM the number of a part only.
         model: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "CPU part")),
-        cores: cpus.iter().filter(|&&c| first_of_core(c, &cpus)).count(),
+        cores: cores(&cpus),
         machine_cpus: std::fs::read_dir("/sys/devices/system/cpu").map_or(cpus.len(), |d| {
             d.flatten().filter(|e| number(&e.file_name().to_string_lossy(), "cpu").is_some()).count()
         }),
@@ -69,6 +69,20 @@ pub fn cpus() -> Vec<usize> {
     let (mut first, rest): (Vec<usize>, Vec<usize>) = allowed.iter().partition(|&&c| first_of_core(c, &allowed));
     first.extend(rest);
     first
+}
+
+/// Cores among these processors, at most as many as the control group's quota lets compute at once.
+pub fn cores(cpus: &[usize]) -> usize {
+    let all = cpus.iter().filter(|&&c| first_of_core(c, cpus)).count();
+    let quota = read_to_string("/sys/fs/cgroup/cpu.max").ok().and_then(|text| quota(&text));
+    quota.map_or(all, |cores| all.min(cores))
+}
+
+/// `200000 100000` are two cores' worth of time; `max 100000` is no limit.
+fn quota(text: &str) -> Option<usize> {
+    let (time, period) = text.trim().split_once(' ')?;
+    let (time, period) = (time.parse::<f64>().ok()?, period.parse::<f64>().ok()?);
+    Some(((time / period).ceil() as usize).max(1))
 }
 
 /// Whether no allowed processor with a smaller number is on the same core.

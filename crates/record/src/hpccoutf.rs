@@ -199,17 +199,9 @@ pub(crate) fn record(keys: &BTreeMap<&str, &str>, origin: Origin) -> RunRecord {
         },
         phases: tests().into_iter().filter_map(|test| phase(keys, test, layout.ranks, checked)).collect(),
         layout,
-        plan: Plan {
-            suite: "hpcc".into(),
-            seed: 0,
-            node_order: NodeOrder::Natural,
-            payload: Payload::Checked,
-            phases: Vec::new(),
-            placements: 1,
-            ejection: None,
-            notes: Vec::new(),
-        },
+        plan: Plan::new("hpcc", 0, NodeOrder::Natural, Payload::Checked, Vec::new()),
         node_names: Vec::new(),
+        hosts: Vec::new(),
         warnings,
         events: Vec::new(),
         network: None,
@@ -273,7 +265,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         results: results.collect(),
         placements: Vec::new(),
     };
-    Some(PhaseRecord { name, about, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new() })
+    Some(PhaseRecord { name, about, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new(), counted: BTreeMap::new() })
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub enum Metric {
     Latency,
     /// Time of a step, in seconds; shown in seconds.
     Duration,
-    /// Bytes of a step over its time, in bytes per second; shown in MiB/s per rank as GPCNeT does.
+    /// Bytes that a rank sent in a step over its time, in bytes per second; shown in MiB/s per rank as GPCNeT does.
     Bandwidth,
     /// Updates per second; shown in GUP/s.
     Updates,
@@ -40,7 +40,7 @@ impl Metric {
         match self {
             Metric::Latency => seconds / work.exchanges.max(1) as f64,
             Metric::Duration => seconds,
-            Metric::Bandwidth => work.bytes as f64 / seconds,
+            Metric::Bandwidth => work.bytes as f64 / work.senders.max(1) as f64 / seconds,
             Metric::Updates => work.updates as f64 / seconds,
             Metric::Flops => work.flops as f64 / seconds,
         }

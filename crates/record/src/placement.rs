@@ -165,12 +165,12 @@ impl PhaseRecord {
         // A counter's values are of the nodes of a job, which are others in every placement.
         for theirs in other.counters {
             match self.counters.iter_mut().find(|c| c.name == theirs.name && c.job == theirs.job) {
-                Some(mine) => {
-                    mine.per_node.extend(theirs.per_node);
-                    mine.per_node.sort_unstable();
-                }
+                Some(mine) => mine.per_node.extend(theirs.per_node),
                 None => self.counters.push(theirs),
             }
+        }
+        for (job, nodes) in other.counted {
+            self.counted.entry(job).or_default().extend(nodes);
         }
     }
 }

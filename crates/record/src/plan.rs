@@ -4,6 +4,7 @@
 //! printed, edited and run again.
 
 use crate::about::About;
+use crate::outcome::Missing;
 use crate::run::{is_one, one};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct Plan {
     /// How the plan was chosen, where a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was asked for and finds no room in the layout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// How nodes are numbered in a plan.
@@ -159,7 +163,7 @@ pub struct Stop {
     /// Time limit in seconds, of the machine's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// Stop when the 99 % quantile is known to this relative half-width (0.05 is 5 %).
+    /// Stop when the average and the 99 % quantile are known to this relative half-width (0.05 is 5 %).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
     /// A background job loads for a while, rests for a while, and so on; without it, it never rests.
@@ -314,16 +318,9 @@ pub enum PlanError {
 impl Plan {
     /// Phases on nodes in some order.
     pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
-        Plan {
-            suite: suite.into(),
-            seed,
-            node_order,
-            payload,
-            phases,
-            placements: 1,
-            ejection: None,
-            notes: Vec::new(),
-        }
+        let (notes, missing) = (Vec::new(), Vec::new());
+        let suite = suite.into();
+        Plan { suite, seed, node_order, payload, phases, placements: 1, ejection: None, notes, missing }
     }
 
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.

@@ -48,6 +48,9 @@ pub struct RunRecord {
     /// Node names in the plan's order, where nodes have names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_names: Vec<String>,
+    /// Names of the hosts as the machine numbers them, where they have names; counters say which they are of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// What a reader must know before believing a number.
     pub warnings: Vec<String>,
     /// What happened to the machine during the run, in the order of time: what broke, what was mended.
@@ -168,6 +171,9 @@ pub struct PhaseRecord {
     /// Counters around the phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterRecord>,
+    /// For each job of `counters` the nodes that ran it, as the machine numbers them. Older records do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, Vec<u32>>,
 }
 
 /// One job of a phase.
@@ -258,11 +264,36 @@ pub struct CounterRecord {
     pub name: String,
     /// The job that the nodes ran.
     pub job: String,
-    /// One value per node, in rising order.
+    /// One value per node, in the order of the phase's `counted`; in rising order where the phase does not say which nodes they are.
     pub per_node: Vec<u64>,
 }
 
+impl CounterRecord {
+    /// Its values from the smallest to the largest.
+    pub fn rising(&self) -> Vec<u64> {
+        let mut values = self.per_node.clone();
+        values.sort_unstable();
+        values
+    }
+}
+
+impl PhaseRecord {
+    /// The node on which a counter of this phase grew most, as the machine numbers them, if the record says which it is.
+    pub fn node_of_most(&self, counter: &CounterRecord) -> Option<u32> {
+        let nodes = self.counted.get(&counter.job)?;
+        // The first of equals, so that the same record names the same node.
+        let most = counter.per_node.iter().max()?;
+        let at = counter.per_node.iter().position(|value| value == most)?;
+        nodes.get(at).copied()
+    }
+}
+
 impl RunRecord {
+    /// What a node is called, by the machine's number.
+    pub fn host(&self, node: u32) -> String {
+        self.hosts.get(node as usize).cloned().unwrap_or_else(|| format!("node {node}"))
+    }
+
     /// The phase of this name.
     pub fn phase(&self, name: &str) -> Option<&PhaseRecord> {
         self.phases.iter().find(|p| p.name == name)

@@ -148,6 +148,7 @@ mod tests {
             layout: Layout::even(1, 1),
             plan: Plan::new("none", 1, NodeOrder::Natural, Payload::Checked, vec![]),
             node_names: vec![],
+            hosts: vec![],
             warnings: vec![],
             events: Vec::new(),
             network: None,

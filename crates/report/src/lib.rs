@@ -20,4 +20,4 @@ pub mod view;
 pub use formats::{FORMATS, Format, format, write_all};
 pub use merit::Merit;
 pub use subjects::{SUBJECTS, Subject, contention, maxrate, merits};
-pub use view::{RunResult, View};
+pub use view::View;

@@ -32,13 +32,20 @@ impl Merit {
     }
 }
 
+/// Named numbers that are what a test was told, not what it found.
+const SETTINGS: [&str; 2] = ["time_bound_s", "pause_s"];
+
 /// The named numbers of a job whose unit tells which way is better.
 pub fn named(job: &JobRecord) -> Vec<Merit> {
     let mut all = Vec::new();
     for (name, value) in &job.results {
         let (unit, better) = match name {
             // Rates end in `_s` too, so they are asked for first.
+            n if n.ends_with("bytes_per_s") => ("B/s", Direction::HigherIsBetter),
+            n if n.ends_with("flops_per_s") => ("flop/s", Direction::HigherIsBetter),
+            n if n.ends_with("updates_per_s") => ("updates/s", Direction::HigherIsBetter),
             n if n.ends_with("_per_s") => ("/s", Direction::HigherIsBetter),
+            n if SETTINGS.contains(&n.as_str()) => continue,
             n if n.ends_with("_s") => ("s", Direction::LowerIsBetter),
             _ => continue,
         };

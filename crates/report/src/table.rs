@@ -71,9 +71,10 @@ pub fn known(x: Known, scale: f64) -> String {
 
 /// How many times worse something is: `2.05x ±7%`.
 pub fn factor(x: Known) -> String {
-    match x.interval {
-        Some(_) => known(x, 1.0).replacen(' ', "x ", 1),
-        None => digits(x.value) + "x",
+    let text = known(x, 1.0);
+    match text.split_once(' ') {
+        Some((value, width)) => format!("{value}x {width}"),
+        None => text + "x",
     }
 }
 
@@ -114,6 +115,14 @@ mod tests {
         ] {
             assert_eq!(digits(x), text);
         }
+    }
+
+    #[test]
+    fn factors_are_factors_however_well_they_are_known() {
+        let of = |value, interval| factor(Known { value, interval });
+        let between = |low, high| Some(record::Interval { low, high });
+        assert_eq!(of(2.05, between(1.9, 2.2)), "2.05x ±7%");
+        assert_eq!((of(2.05, None), of(2.05, between(1.0, f64::INFINITY))), ("2.05x".into(), "2.05x".into()));
     }
 
     #[test]

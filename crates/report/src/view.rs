@@ -3,36 +3,14 @@
 use crate::known::{Known, mean, quantile, ratio};
 use record::placement::geometric;
 use record::{
-    About, JobRecord, Load, MachineRecord, Members, Metric, PhaseRecord, Role, RunRecord, Status, Summary, Tells,
-    Verdict,
+    About, JobRecord, Load, MachineRecord, Members, Metric, Outcome, PhaseRecord, Role, RunRecord, Status, Summary,
+    Tells, Verdict,
 };
 
 /// Events that reports list; the record has all.
 const EVENTS: usize = 12;
 /// A note names so many of the phases that it is about: runs of hundreds of points would fill a page with names.
 const MOST_NAMES: usize = 20;
-
-/// What a run means in one word, and the exit code that says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunResult {
-    /// Everything ran and all data were right.
-    Pass,
-    /// Wrong data were seen.
-    Fail,
-    /// Something planned is missing.
-    Incomplete,
-}
-
-impl RunResult {
-    /// The word on the last line of every report.
-    pub fn word(self) -> &'static str {
-        match self {
-            RunResult::Pass => "PASS",
-            RunResult::Fail => "FAIL",
-            RunResult::Incomplete => "INCOMPLETE",
-        }
-    }
-}
 
 /// A canary in isolation and, if there was load, under it.
 #[derive(Clone, Debug)]
@@ -191,15 +169,8 @@ impl<'a> View<'a> {
     }
 
     /// What the run means.
-    pub fn outcome(&self) -> RunResult {
-        // Asked first: a run that saw wrong data failed, even if it also stopped early.
-        if self.record.has_wrong_data() {
-            return RunResult::Fail;
-        }
-        match self.record.status {
-            Status::Complete => RunResult::Pass,
-            Status::Incomplete { .. } => RunResult::Incomplete,
-        }
+    pub fn outcome(&self) -> Outcome {
+        self.record.outcome()
     }
 
     /// The machine in one line.
@@ -263,15 +234,6 @@ pub fn is_one_of_many(phase: &PhaseRecord) -> bool {
     matches!(phase.about, About::Point { .. } | About::Graph { .. })
 }
 
-/// What a job is called in a list: by its phase if it is the one that the phase measures.
-pub fn label(phase: &PhaseRecord, job: &str) -> String {
-    let mut measured = phase.jobs.iter().filter(|j| j.role == Role::Measured);
-    match (measured.next(), measured.next()) {
-        (Some(only), None) if only.name == job => phase.name.clone(),
-        _ => format!("{job} in {}", phase.name),
-    }
-}
-
 fn counted(n: u32, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
@@ -292,8 +254,7 @@ impl View<'_> {
         all.extend(self.notes());
         for phase in &self.record.phases {
             for job in &phase.jobs {
-                let at = label(phase, &job.name);
-                all.extend(job.skipped.iter().map(|why| format!("{at} was skipped: {why}")));
+                let at = phase.label(&job.name);
                 if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
                     all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
                 }

@@ -62,7 +62,7 @@ fn wrong_formats_are_caught() {
 
 #[test]
 fn wrong_subjects_are_caught() {
-    const IMPACT: Subject = Subject { ..SUBJECTS[0] };
+    const IMPACT: Subject = Subject { ..SUBJECTS[1] };
     fn twice(view: &View<'_>) -> Vec<tailback_report::Merit> {
         let mut all = (IMPACT.merits)(view);
         all.iter_mut().for_each(|m| m.known.value *= 2.0);
@@ -73,6 +73,7 @@ fn wrong_subjects_are_caught() {
         ("the section `Empty` is empty", Subject { sections: |_| vec![Section::new("Empty")], ..IMPACT }),
         ("without a section", Subject { sections: |_| Vec::new(), ..IMPACT }),
     ];
+    assert_eq!(IMPACT.name, "impact");
     let record = common::gpcnet(1.0, 1);
     assert!(checks::subject(&IMPACT, &record).is_ok_and(|compared| compared > 10));
     for (says, subject) in wrong {

@@ -13,11 +13,13 @@ pub struct Work {
     pub updates: u64,
     /// Floating-point operations.
     pub flops: u64,
+    /// Ranks that sent the bytes, where one rank tells of what several sent; else 0 or 1.
+    pub senders: u64,
 }
 
 impl Work {
     /// Nothing was done.
-    pub const NONE: Work = Work { bytes: 0, exchanges: 0, updates: 0, flops: 0 };
+    pub const NONE: Work = Work { bytes: 0, exchanges: 0, updates: 0, flops: 0, senders: 0 };
 
     /// `exchanges` messages with `bytes` sent in all.
     pub const fn messages(exchanges: u64, bytes: u64) -> Work {
@@ -37,6 +39,8 @@ impl Add for Work {
             exchanges: self.exchanges + o.exchanges,
             updates: self.updates + o.updates,
             flops: self.flops + o.flops,
+            // The same ranks in every step.
+            senders: self.senders.max(o.senders),
         }
     }
 }

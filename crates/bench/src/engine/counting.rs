@@ -36,6 +36,8 @@ pub(super) struct Start {
 
 /// What one node counted in a phase.
 struct NodeGrowth {
+    /// The node, as the machine numbers them.
+    node: u32,
     jobs: Vec<u32>,
     growth: Vec<(String, u64)>,
 }
@@ -77,7 +79,7 @@ impl<'w> Counting<'w> {
     }
 
     /// Reads after a phase; all nodes' growth on world rank 0. Collective.
-    pub fn end(&self, phase: &Phase, start: Start) -> Vec<CounterRecord> {
+    pub fn end(&self, phase: &Phase, start: Start) -> Counted {
         // The barrier before this reading is the one that ends the phase.
         self.mark(None);
         let readings = self.read();
@@ -85,19 +87,27 @@ impl<'w> Counting<'w> {
         let mut growth = growth(&start.readings, &readings);
         // What did not move here does not travel; `row` fills it in as 0.
         growth.retain(|(_, grown)| *grown > 0);
-        let counted = (self.here.rank() == 0).then_some(NodeGrowth { jobs: start.jobs, growth });
+        let counted =
+            (self.here.rank() == 0).then_some(NodeGrowth { node: self.world.node() as u32, jobs: start.jobs, growth });
         gather(self.world, phase, counted.as_ref())
     }
 }
 
-/// One node's values of the chosen names, and the jobs it took part in.
-type Row = (Vec<u32>, Vec<u64>);
+/// Which nodes ran each job, and how their counters grew.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub nodes: BTreeMap<String, Vec<u32>>,
+    pub counters: Vec<CounterRecord>,
+}
 
-fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Vec<CounterRecord> {
+/// A node, the jobs it took part in, and its values of the chosen names.
+type Row = (u32, Vec<u32>, Vec<u64>);
+
+fn gather(world: &dyn Comm, phase: &Phase, counted: Option<&NodeGrowth>) -> Counted {
     let names = choose(world, counted);
     // Every rank has been told the same names, so all of them leave here or none.
     if names.is_empty() {
-        return Vec::new();
+        return Counted::default();
     }
     let rows = wire::gather(world, counted.map(|c| row(c, &names)).as_ref());
     rows.map(|rows| records(rows, &names, phase)).unwrap_or_default()
@@ -140,30 +150,39 @@ fn most(mut names: Vec<(String, u64)>, keep: usize) -> Vec<(String, u64)> {
 
 fn row(counted: &NodeGrowth, names: &[String]) -> Row {
     let grown: BTreeMap<&str, u64> = counted.growth.iter().map(|(name, x)| (name.as_str(), *x)).collect();
-    (counted.jobs.clone(), names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0)).collect())
+    (
+        counted.node,
+        counted.jobs.clone(),
+        names.iter().map(|name| grown.get(name.as_str()).copied().unwrap_or(0)).collect(),
+    )
 }
 
+/// Nodes that ran the same jobs, and their values of each name.
+type Columns = (Vec<u32>, Vec<Vec<u64>>);
+
 /// One record for each counter and set of jobs that nodes ran: `idle` for none, `a+b` for two on one node.
-fn records(rows: Vec<Row>, names: &[String], phase: &Phase) -> Vec<CounterRecord> {
-    let mut nodes: BTreeMap<Vec<u32>, Vec<Vec<u64>>> = BTreeMap::new();
-    for (jobs, values) in rows {
-        let columns = nodes.entry(jobs).or_insert_with(|| vec![Vec::new(); names.len()]);
+fn records(mut rows: Vec<Row>, names: &[String], phase: &Phase) -> Counted {
+    // The order in which they came depends on the tree.
+    rows.sort_unstable();
+    let mut sets: BTreeMap<Vec<u32>, Columns> = BTreeMap::new();
+    for (node, jobs, values) in rows {
+        let (nodes, columns) = sets.entry(jobs).or_insert_with(|| (Vec::new(), vec![Vec::new(); names.len()]));
+        nodes.push(node);
         columns.iter_mut().zip(values).for_each(|(column, x)| column.push(x));
     }
     let label = |jobs: &[u32]| match jobs {
         [] => "idle".to_string(),
         jobs => jobs.iter().map(|j| phase.jobs[*j as usize].name.as_str()).collect::<Vec<_>>().join("+"),
     };
-    let mut records = Vec::new();
+    let mut counted = Counted::default();
     for (i, name) in names.iter().enumerate() {
-        for (jobs, columns) in &mut nodes {
-            let mut per_node = std::mem::take(&mut columns[i]);
-            // A record holds the distribution over nodes, not which node had which value.
-            per_node.sort_unstable();
-            records.push(CounterRecord { name: name.clone(), job: label(jobs), per_node });
+        for (jobs, (_, columns)) in &mut sets {
+            let per_node = std::mem::take(&mut columns[i]);
+            counted.counters.push(CounterRecord { name: name.clone(), job: label(jobs), per_node });
         }
     }
-    records
+    counted.nodes = sets.into_iter().map(|(jobs, (nodes, _))| (label(&jobs), nodes)).collect();
+    counted
 }
 
 #[cfg(test)]
@@ -172,6 +191,26 @@ mod tests {
 
     fn names(list: &[(&str, u64)]) -> Vec<(String, u64)> {
         list.iter().map(|(name, nodes)| (name.to_string(), *nodes)).collect()
+    }
+
+    /// Whatever the order in which they come.
+    #[test]
+    fn every_value_keeps_its_node() {
+        let job = |name: &str| record::Job {
+            name: name.into(),
+            kernel: "null".into(),
+            params: spec::Params::new(),
+            role: record::Role::Measured,
+            members: record::Members::Places(Vec::new()),
+            instances: record::Instances::Job,
+            stop: record::Stop::ONCE,
+        };
+        let phase = Phase::new(record::About::Load, vec![job("a"), job("b")]);
+        let rows = vec![(7, vec![0], vec![5]), (2, vec![1], vec![1]), (3, vec![0], vec![9]), (4, vec![], vec![0])];
+        let counted = records(rows, &["x".to_string()], &phase);
+        let nodes = |job: &str| counted.nodes[job].clone();
+        assert_eq!((nodes("a"), nodes("b"), nodes("idle")), (vec![3, 7], vec![2], vec![4]));
+        assert_eq!(counted.counters.iter().find(|c| c.job == "a").unwrap().per_node, [9, 5]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::wire;
 use crate::kernel::{LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
 use record::summary::Extremes;
-use record::{Ended, Histogram, Metric, Stop, Verdict};
+use record::{Batches, Ended, Histogram, Metric, Stop, Verdict};
 
 /// There are at least so many blocks in the time limit. More and shorter ones would end a test more sharply, but they bring the ranks
 /// together more often, and ranks that never drift apart see other bandwidths.
@@ -92,7 +92,7 @@ pub(super) fn measure(
     partial
 }
 
-/// Why a job is over after so many blocks, if it is. Asks how well the tail is known only when that is due, for it costs messages.
+/// Why a job is over after so many blocks, if it is. Asks how well the result is known only when that is due, for it costs messages.
 fn over(stop: &Stop, done: u64, elapsed: f64, known: impl Fn() -> f64) -> Option<Ended> {
     if done >= stop.blocks {
         return Some(Ended::Count);
@@ -158,7 +158,8 @@ fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
     sums[0] / sums[1].max(1.0)
 }
 
-/// How well the tail quantile is known so far, as a relative half-width; infinite if that cannot be said.
+/// How well the average and the tail quantile are known so far, as the larger of their relative half-widths; infinite if that cannot
+/// be said.
 fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
     let mut numbers = recorder.batches.to_numbers();
     group.settle(&mut numbers, Reduce::Sum);
@@ -169,12 +170,17 @@ fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
     // Rank 0 alone holds the merged histogram, so it answers for all; the same bits lead to the same decision everywhere.
     let mut answer = f64::INFINITY.to_le_bytes();
     if let Some(all) = merged {
-        let tail = metric.tail(TAIL);
-        let interval = recorder.batches.with_numbers(&numbers).quantile_interval(metric, &all, tail);
-        answer = interval.map_or(f64::INFINITY, |i| i.relative(all.quantile(metric, tail))).to_le_bytes();
+        answer = uncertainty(&recorder.batches.with_numbers(&numbers), &all, metric).to_le_bytes();
     }
     group.bcast(0, Buffer::Bytes(&mut answer));
     f64::from_le_bytes(answer)
+}
+
+fn uncertainty(batches: &Batches, all: &Histogram, metric: Metric) -> f64 {
+    let tail = metric.tail(TAIL);
+    let of_tail = batches.quantile_interval(metric, all, tail).map(|i| i.relative(all.quantile(metric, tail)));
+    let of_mean = batches.mean_interval().map(|i| i.relative(batches.mean()));
+    of_tail.zip(of_mean).map_or(f64::INFINITY, |(a, b)| a.max(b))
 }
 
 /// How long blocks may be.
@@ -258,6 +264,28 @@ mod tests {
         let mut pace = Pace::new(&free);
         pace.step_took(100.0, 1);
         assert_eq!(pace.next(), (200, 200));
+    }
+
+    /// Samples that are all alike in every block but for the level of the block: the average is what is not known.
+    #[test]
+    fn precision_is_of_the_average_and_of_the_tail() {
+        let made = |spread: f64, slow_share: f64| {
+            let (mut batches, mut all) =
+                (Batches { threshold: Some(2e-6), ..Batches::default() }, Histogram::default());
+            for block in 0..64u32 {
+                let level = 1e-6 * (1.0 + spread * f64::from(block % 2));
+                let slow = if block % 8 == 0 { (200.0 * slow_share) as u64 } else { 0 };
+                (0..200u64).for_each(|i| all.record(Metric::Latency, if i < slow { 9e-6 } else { level }));
+                batches.add(level, slow, 200);
+            }
+            uncertainty(&batches, &all, Metric::Latency)
+        };
+        let (steady, moving, tailed) = (made(0.0, 0.0), made(0.8, 0.0), made(0.0, 0.08));
+        assert!(steady < 0.001, "{steady}");
+        // Alternating levels of 1 and 1.8: the mean 1.4 has a standard error of 0.4/sqrt(64), about 7 % at 95 %.
+        assert!((0.05..0.1).contains(&moving), "{moving}");
+        assert!(tailed > 0.5, "a tail of 1 % that comes and goes is not known: {tailed}");
+        assert_eq!(uncertainty(&Batches::default(), &Histogram::default(), Metric::Latency), f64::INFINITY);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Facts {
     pub counters: Counters,
     /// The names of the nodes as the machine numbers them, where nodes have names; needed on rank 0 alone.
     pub node_names: Vec<String>,
+    /// The same of the hosts, also where ranks count as nodes.
+    pub hosts: Vec<String>,
 }
 
 /// Looks on from rank 0: progress bars and files are made of this.
@@ -210,6 +212,7 @@ fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
         layout,
         plan: plan.clone(),
         node_names: names(plan, facts),
+        hosts: facts.hosts.clone(),
         warnings: facts.warnings.clone(),
         events: Vec::new(),
         network: None,
@@ -238,7 +241,7 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
     // Nothing is measured any more: what is left is to hear from everyone, and not all ranks that hang kept others from getting here.
     run.observer.heart(Beat::Over(Some(0.0)));
     let elapsed = run.world.now().since(begin);
-    let counters = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
+    let counted = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
     let merged = partial::collect(run.world, mine.as_ref())?;
     let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
         let resolved = resolve(&job.kernel, &job.params);
@@ -249,7 +252,8 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
         about: phase.about.clone(),
         elapsed_s: elapsed.secs(),
         jobs: jobs.collect(),
-        counters,
+        counters: counted.counters,
+        counted: counted.nodes,
     })
 }
 

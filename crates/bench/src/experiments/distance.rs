@@ -93,7 +93,14 @@ mod tests {
             per_node: values.to_vec(),
         };
         let counters = counters.iter().map(counter).collect();
-        PhaseRecord { name: "x".into(), about: record::About::Load, elapsed_s, jobs: vec![], counters }
+        PhaseRecord {
+            name: "x".into(),
+            about: record::About::Load,
+            elapsed_s,
+            jobs: vec![],
+            counters,
+            counted: Default::default(),
+        }
     }
 
     #[test]

@@ -11,8 +11,8 @@ pub use super::distance::Target;
 pub use super::search::Candidate;
 use super::search::Search;
 use crate::site::Site;
-use crate::suites::SuiteError;
 use crate::suites::gpcnet::GPCNET;
+use crate::suites::{self, SuiteError};
 use record::{About, Load, Members, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord};
 use spec::Params;
 
@@ -49,8 +49,11 @@ pub struct Tried {
 const TIME: [&str; 2] = ["10s", "2ms"];
 
 impl Tune {
-    /// The phase that a candidate runs; none if too few nodes are left for a congestor.
+    /// The phase that a candidate runs; none if too few nodes are left for a congestor, or to measure.
     fn phase(&self, candidate: &Candidate, site: &Site, plan: &Plan) -> Result<Option<Phase>, SuiteError> {
+        if !suites::share_fits(site.layout.nodes, f64::from(candidate.share) / 100.0) {
+            return Ok(None);
+        }
         let time = self.time.clone().unwrap_or_else(|| TIME[usize::from(site.simulated)].into());
         let given: Params = [
             ("canaries", self.canary.clone()),

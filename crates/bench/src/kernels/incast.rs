@@ -1,7 +1,7 @@
 //! Many to one and one to many: all ranks of a communicator against its rank 0.
 //!
-//! The root of an incast measures nothing; the others time how long one message takes to leave them (two-sided) or to be
-//! complete at the root (put, get). Left out on purpose: the original's exchange of a rank with itself.
+//! A message that has left its sender may wait in a buffer, so a two-sided incast is timed by its root, which tells of what all
+//! others sent; the other kernels are timed by the others, whose step ends when the data is where it belongs. Left out on purpose: the original's exchange of a rank with itself.
 
 use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Lanes, Stamp, unchecked};
@@ -93,7 +93,8 @@ impl Pattern for TwoSided<'_> {
                 let receive = |(from, into)| Op::Recv { from, tag: TAG, into };
                 let mut ops: Vec<Op> = (1..n).zip(self.into.buffers()).map(receive).collect();
                 self.comm.exchange(&mut ops);
-                None
+                let senders = n as u64 - 1;
+                Some(Work { senders, ..Work::messages(senders, senders * self.size as u64) })
             }
             (true, false) => {
                 let mut ops: Vec<Op> = (1..n).map(|to| Op::Send { to, tag: TAG, data: self.out.data(0) }).collect();
@@ -102,7 +103,7 @@ impl Pattern for TwoSided<'_> {
             }
             (false, true) => {
                 self.comm.exchange(&mut [Op::Send { to: ROOT, tag: TAG, data: self.out.data(0) }]);
-                Some(Work::messages(1, self.size as u64))
+                None
             }
             (false, false) => {
                 let into = self.into.buffers().next().expect("one lane");

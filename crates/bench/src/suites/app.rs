@@ -1,7 +1,7 @@
 //! Application impact: any command, alone and under congestors on the rest of the allocation. GPCNeT §5.3, Table 3.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, SHARE, SLOTS, background, ground, list};
+use super::roles::{CONGESTORS, SHARE, SLOTS, background, ground, list, loaded_of, share_note, without_room};
 use super::{Request, Suite, SuiteError};
 use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
@@ -25,7 +25,7 @@ pub const APP: Suite = Suite {
     alone: false,
     shortcut: Some(("tailback app -- CMD", "any command alone and under congestors")),
     plan,
-    tiny: &[("command", "true"), ("repeat", "2"), ("cut", "50")],
+    tiny: &[("command", "true"), ("repeat", "2"), ("cut", "50"), ("congestors", "a2a")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
@@ -35,14 +35,24 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     if command.is_empty() {
         return Err(SuiteError::Unknown("app needs a command: tailback app -- CMD ARGS".into()));
     }
-    if layout.nodes < 3 {
-        return Err(SuiteError::TooSmall("app needs at least 3 nodes: one for the command and two that load".into()));
+    if request.site.simulated {
+        let say = "app: a simulated machine has no processes to run";
+        return Err(SuiteError::NotHere(format!(
+            "{say} `{command}`; start it under MPI: mpirun -n RANKS tailback app -- .."
+        )));
+    }
+    if layout.nodes < 4 {
+        return Err(SuiteError::TooSmall(format!(
+            "app needs at least 4 nodes, two for the command and two that load, and has {} (ranks count as nodes with --unit rank)",
+            layout.nodes
+        )));
     }
     // What the shared rules ask for and this suite does not offer.
     let filler = [("congestors-on", "other"), ("rounds", "1"), ("precision", "0"), ("time", "1s")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let ground = ground(&Request { params: &all, ..*request })?;
-    let load = background(&list(params, "congestors")?, &[], &ground, &Limits::read(&all));
+    let congestors = list(params, "congestors")?;
+    let load = background(&congestors, &[], &ground, &Limits::read(&all));
     let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
     let stop = Stop { blocks: params.count("repeat").max(1), ..Stop::ONCE };
     // One rank of each of the command's nodes takes part, so that the command can be told which nodes are its own.
@@ -59,7 +69,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase::new(About::Alone { test: "app".into() }, vec![job.clone()]),
         Phase::new(About::Loaded { test: "app".into(), by: Load::All }, std::iter::once(job).chain(load).collect()),
     ];
-    let plan = Plan::new("app", seed, NodeOrder::Shuffled, payload, phases);
+    let mut plan = Plan::new("app", seed, NodeOrder::Shuffled, payload, phases);
+    plan.missing = without_room(&congestors, &ground, loaded_of(&all));
+    plan.notes.extend(share_note(&all, &ground, layout.nodes));
     super::check(&plan, layout)?;
     Ok(plan)
 }

@@ -1,7 +1,7 @@
 //! Congestors only: load for other jobs to be measured under. GPCNeT's users asked for it in its issue 2.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, SLOTS, background, ground, list};
+use super::roles::{CONGESTORS, SLOTS, background, ground, list, without_room};
 use super::{Request, Suite, SuiteError};
 use record::{About, NodeOrder, Phase, Plan, Pulse};
 use spec::{Card, Kind, Param, Params, ReadParams};
@@ -26,7 +26,7 @@ pub const CONGEST: Suite = Suite {
     alone: false,
     shortcut: Some(("tailback congest --time 5m", "congestors only, for other jobs to run under")),
     plan,
-    tiny: &[("time", "1ms"), ("cut", "50")],
+    tiny: &[("time", "1ms"), ("cut", "50"), ("congestors", "a2a,p2p-incast")],
 };
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
@@ -37,21 +37,23 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             "congest needs at least 2 nodes (or ranks that count as nodes: --unit rank)".into(),
         ));
     }
-    // The roles' rules with everything on the loading side.
-    let filler = [("share", "100%"), ("congestors-on", "other"), ("rounds", "1"), ("precision", "0")];
+    // What the shared rules ask for and this suite does not offer.
+    let filler = [("share", "0%"), ("congestors-on", "other"), ("rounds", "1"), ("precision", "0")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let mut ground = ground(&Request { params: &all, ..*request })?;
-    // The rules keep two nodes for canaries, which do not exist here.
+    // All nodes load: there are no canaries.
     ground.load.1 = layout.nodes;
     let limits = Limits::read(&all);
     let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());
-    let mut jobs = background(&list(params, "congestors")?, &[], &ground, &limits);
+    let congestors = list(params, "congestors")?;
+    let mut jobs = background(&congestors, &[], &ground, &limits);
     for job in &mut jobs {
         job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);
         job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
     }
     let phases = vec![Phase::new(About::Load, jobs)];
-    let plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);
+    let mut plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);
+    plan.missing = without_room(&congestors, &ground, |nodes| nodes);
     super::check(&plan, layout)?;
     Ok(plan)
 }

@@ -153,6 +153,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         let bad = || SuiteError::Unknown(format!("contention: flow `{text}`: write FROM>TO with two node numbers"));
         let number = |t: &str| t.trim().parse::<u32>().ok().filter(|n| *n < layout.nodes);
         let (from, to) = text.split_once('>').ok_or_else(bad)?;
+        if layout.nodes < 2 {
+            let say = format!("contention: flow `{text}` needs 2 nodes (or ranks that count as nodes: --unit rank)");
+            return Err(SuiteError::TooSmall(say));
+        }
         // A flow within a node does not meet the network, so it has no penalty.
         let ends = number(from).zip(number(to)).filter(|(from, to)| from != to);
         let (from, to) = ends.ok_or_else(|| {

@@ -1,10 +1,13 @@
 //! GPCNeT's load test: canaries alone, then each canary under all congestors.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, CONGESTORS_ON, RoleNodes, SHARE, SLOTS, Written, background, ground, list};
+use super::roles::{
+    CONGESTORS, CONGESTORS_ON, RoleNodes, SHARE, SLOTS, Written, background, ground, list, loaded_of, share_note,
+    without_room,
+};
 use super::{Request, Suite, SuiteError};
-use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role};
-use spec::{Card, Kind, Param, ReadParams};
+use record::{About, Instances, Job, Load, Members, Missing, NodeOrder, Phase, Plan, Role};
+use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
 pub const GPCNET: Suite = Suite {
@@ -42,7 +45,7 @@ pub const GPCNET: Suite = Suite {
     alone: false,
     shortcut: None,
     plan,
-    tiny: &[("placements", "2"), ("rounds", "6"), ("cut", "50"), ("time", "10ms")],
+    tiny: &[("placements", "2"), ("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("congestors", "a2a")],
 };
 
 /// Which kernels are measured.
@@ -72,8 +75,12 @@ pub(super) const TIME: Param = Param::new(
 pub(super) const ROUNDS: Param =
     Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase, over all placements")
         .simulated("10");
-pub(super) const PRECISION: Param =
-    Param::new("precision", Kind::Share, "0", "stop a canary when its 99% quantile is known this well; 0 for never");
+pub(super) const PRECISION: Param = Param::new(
+    "precision",
+    Kind::Share,
+    "0",
+    "stop a canary when its average and its 99% quantile are known this well; 0 for never",
+);
 pub(super) const CUT: Param =
     Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are").simulated("10");
 
@@ -115,7 +122,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     if params.word("baselines") == "yes" {
         phases.extend(baselines(&congestors, &ground, &limits));
     }
-    // With few nodes no congestor may find room: the run is then of the canaries alone.
+    // With few nodes no congestor may find room: the run is then of the canaries alone, and the plan says what is missing.
     for (by, load) in sets.iter().filter(|(_, load)| !load.is_empty()) {
         for w in &canaries {
             let jobs = std::iter::once(canary(w)).chain(load.iter().cloned()).collect();
@@ -127,6 +134,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     plan.placements = placements;
     plan.notes.extend(limits.note());
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
+    plan.missing = missing(params, &congestors, &ground);
+    plan.notes.extend(share_note(params, &ground, layout.nodes));
     super::check(&plan, layout)?;
     Ok(plan)
 }
@@ -165,12 +174,18 @@ fn placements(request: &Request<'_>) -> u32 {
     }
 }
 
+/// The congestors that find no room in any set.
+fn missing(params: &Params, congestors: &[Written], ground: &RoleNodes) -> Vec<Missing> {
+    // Alone, each finds room wherever two nodes load.
+    let fit = params.word("sets") == "each" && ground.load.1 >= 2;
+    if fit { Vec::new() } else { without_room(congestors, ground, loaded_of(params)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::site::Site;
     use record::{Layout, Payload};
-    use spec::Params;
 
     fn make(nodes: u32, given: &[(&str, &str)]) -> Result<Plan, SuiteError> {
         let given: Params = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -182,6 +197,9 @@ mod tests {
         for nodes in 2..70 {
             let plan = make(nodes, &[]).unwrap();
             assert_eq!(plan.phases.len(), if nodes < 4 { 3 } else { 6 }, "{nodes}");
+            // Ten nodes hold the four congestors of the default; what finds no room is said.
+            let missing = [4, 4, 3, 3, 2, 2, 1, 1].get(nodes as usize - 2).copied().unwrap_or(0);
+            assert_eq!(plan.missing.len(), missing, "{nodes}: {:?}", plan.missing);
         }
         assert!(make(1, &[]).is_err());
     }

@@ -9,7 +9,7 @@ mod sizes;
 use super::{Request, Suite, SuiteError};
 use crate::site::Ask;
 use input::Input;
-use record::{About, Instances, Job, Layout, Members, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
+use record::{About, Instances, Job, Layout, Members, Missing, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
 use spec::card::parse_share;
 use spec::near::unknown;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};
@@ -378,6 +378,21 @@ fn wanted(cases: Vec<Case>, only: &[String]) -> Result<Vec<Case>, SuiteError> {
     Ok(cases.into_iter().filter(|c| only.is_empty() || asked(c)).collect())
 }
 
+/// The cases that so many ranks can run, and those that they cannot.
+fn possible(cases: Vec<Case>, ranks: usize) -> Result<(Vec<Case>, Vec<Missing>), SuiteError> {
+    let needs = |c: &Case| crate::kernels::called(c.kernel).map_or(1, |k| k.kernel.min_ranks);
+    let (possible, not): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|c| needs(c) <= ranks);
+    let missing = not.iter().map(|c| {
+        let what = format!("{}/{}", c.mode.word(), c.test);
+        Missing { what, why: format!("it needs {} ranks that talk to each other, and there is {ranks}", needs(c)) }
+    });
+    let missing: Vec<Missing> = missing.collect();
+    match (possible.is_empty(), missing.first()) {
+        (true, Some(first)) => Err(SuiteError::TooSmall(format!("hpcc: {first}; start it under MPI with more ranks"))),
+        _ => Ok((possible, missing)),
+    }
+}
+
 fn is_network(case: &Case) -> bool {
     matches!(case.kernel, "ping-pong" | "hpcc-rings")
 }
@@ -403,8 +418,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let layout = request.site.layout;
     let input = read(request)?;
     let everyone = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None };
-    let mut phases = Vec::new();
-    for case in wanted(cases(request, &input), &params.names("only"))? {
+    let (mut phases, only) = (Vec::new(), params.names("only"));
+    let (possible, missing) = possible(wanted(cases(request, &input), &only)?, layout.ranks as usize)?;
+    for case in possible {
         let (members, instances) = match (case.mode, case.ranks) {
             (TestMode::Single, _) => (Members::Places(vec![single(layout, seed)]), Instances::Rank),
             // STREAM's star has a barrier around each kernel, so its ranks are together.
@@ -435,6 +451,11 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let mut plan = Plan::new("hpcc", seed, NodeOrder::Natural, payload, phases);
     plan.notes = input.notes;
+    // Who names no test gets those that can run here and is told which cannot; who names one wants that one.
+    match only.is_empty() {
+        true => plan.notes.extend(missing.iter().map(|m| format!("left out: {m}"))),
+        false => plan.missing = missing,
+    }
     super::check(&plan, layout)?;
     Ok(plan)
 }

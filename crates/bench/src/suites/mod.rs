@@ -14,6 +14,7 @@ mod roles;
 
 use crate::site::{Ask, Site};
 use record::{Layout, Payload, Plan};
+pub(crate) use roles::share_fits;
 use spec::near::unknown;
 use spec::{Card, ParamError, Params};
 use std::collections::BTreeMap;
@@ -62,12 +63,22 @@ pub enum SuiteError {
     /// The layout is too small.
     #[error("{0}")]
     TooSmall(String),
+    /// The site has not what it needs.
+    #[error("{0}")]
+    NotHere(String),
     /// It makes no sense.
     #[error("{0}")]
     Senseless(String),
     /// The plan contradicts itself or the layout.
     #[error(transparent)]
     Plan(#[from] record::PlanError),
+}
+
+impl SuiteError {
+    /// Whether nothing is wrong with what was asked for, and it cannot be done at this site.
+    pub fn is_of_the_site(&self) -> bool {
+        matches!(self, SuiteError::TooSmall(_) | SuiteError::NotHere(_))
+    }
 }
 
 impl From<String> for SuiteError {

@@ -4,7 +4,7 @@ use super::loops::Limits;
 use super::{Request, SuiteError};
 use crate::kernel::{Asked, Congesting};
 use crate::kernels::called;
-use record::{Instances, Job, Members, Role};
+use record::{Instances, Job, Members, Missing, Role};
 use spec::{Kind, Param, Params, ReadParams};
 
 /// Which kernels load the network.
@@ -87,10 +87,72 @@ fn divide(nodes: u32, weights: &[f64]) -> Vec<u32> {
     counts
 }
 
+/// No machine has more nodes than this.
+const MOST_NODES: u32 = 1 << 20;
+/// Nodes that are left to measure.
+const CANARY_NODES: u32 = 2;
+
+/// How many nodes a share is. Truncated, not rounded: the canaries get the node that is left.
+fn share_of(nodes: u32, share: f64) -> u32 {
+    (share * f64::from(nodes)) as u32
+}
+
 /// How many nodes congestors get: the original's rule, with at least two canary nodes.
 fn loaded_nodes(nodes: u32, share: f64) -> u32 {
-    // Truncated, not rounded: the canaries get the node that is left.
-    ((share * f64::from(nodes)) as u32).min(nodes.saturating_sub(2))
+    share_of(nodes, share).min(nodes.saturating_sub(CANARY_NODES))
+}
+
+/// Whether a share of the nodes leaves enough of them to measure.
+pub(crate) fn share_fits(nodes: u32, share: f64) -> bool {
+    share_of(nodes, share) <= nodes.saturating_sub(CANARY_NODES)
+}
+
+/// A share that was named is a wish: what cannot be had is refused. The default gives way on few nodes, and says so.
+fn check_share(params: &Params, nodes: u32) -> Result<(), SuiteError> {
+    if params.word("share") == SHARE.default || share_fits(nodes, params.share("share")) {
+        return Ok(());
+    }
+    let most = nodes.saturating_sub(CANARY_NODES);
+    let say = format!(
+        "share={}: {CANARY_NODES} of {nodes} nodes must measure, so {most} can load: at most --share {}",
+        params.word("share"),
+        largest_share(nodes, most)
+    );
+    Err(SuiteError::Senseless(say))
+}
+
+/// The share that is `most` nodes, with as few digits as tell it.
+fn largest_share(nodes: u32, most: u32) -> String {
+    let exact = f64::from(most) / f64::from(nodes) * 100.0;
+    let written = |digits: i32| (exact * 10f64.powi(digits)).ceil() / 10f64.powi(digits);
+    let percent = (0..9).map(written).find(|p| share_of(nodes, p / 100.0) == most);
+    format!("{}%", percent.unwrap_or(exact))
+}
+
+/// What the plan must say where the default share does not fit.
+pub(super) fn share_note(params: &Params, ground: &RoleNodes, nodes: u32) -> Option<String> {
+    let wanted = share_of(nodes, params.share("share"));
+    let less = params.word("congestors-on") != "same" && ground.load.1 < wanted;
+    less.then(|| {
+        format!("{} of {nodes} nodes load instead of {}: the others must measure", ground.load.1, params.word("share"))
+    })
+}
+
+/// The congestors of a set that find no room on its ground, with the number of nodes that would hold all of them.
+pub(super) fn without_room(set: &[Written], ground: &RoleNodes, least: impl Fn(u32) -> u32) -> Vec<Missing> {
+    let (loaded, kinds) = (ground.load.1, set.len() as u32);
+    let enough = (2..MOST_NODES).find(|nodes| least(*nodes) >= 2 * kinds);
+    let enough = enough.map_or(String::new(), |nodes| format!("{nodes} nodes hold all of them; "));
+    let why =
+        format!("{loaded} nodes load, and each of {kinds} congestors needs 2; {enough}or name fewer with --congestors");
+    let missing = set.iter().skip((loaded / 2) as usize);
+    missing.map(|w| Missing { what: format!("congestor {}", w.label), why: why.clone() }).collect()
+}
+
+/// How many of so many nodes load under these parameters.
+pub(super) fn loaded_of(params: &Params) -> impl Fn(u32) -> u32 {
+    let (same, share) = (params.word("congestors-on") == "same", params.share("share"));
+    move |nodes| if same { nodes } else { loaded_nodes(nodes, share) }
 }
 
 /// Where the two roles are.
@@ -133,6 +195,7 @@ pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
             load: (0, layout.nodes, lower, Some(all - lower)),
         });
     }
+    check_share(params, layout.nodes)?;
     let loaded = loaded_nodes(layout.nodes, params.share("share"));
     // Fewer than two nodes cannot load a network: they measure.
     let loaded = if loaded < 2 { 0 } else { loaded };
@@ -188,6 +251,37 @@ mod tests {
             let loaded = loaded_nodes(nodes, 0.8);
             assert_eq!((nodes - loaded, divide(loaded, &[1.0; 4])), (canaries, kinds), "{nodes} nodes");
         }
+    }
+
+    #[test]
+    fn a_share_is_kept_or_refused_with_the_largest_that_can_be() {
+        let check = |share: &str, nodes| check_share(&Params::from([("share".into(), share.into())]), nodes);
+        for (nodes, most) in [(4, "50%"), (8, "75%"), (7, "72%"), (9408, "99.98%")] {
+            let said = check("100%", nodes).unwrap_err().to_string();
+            assert!(said.ends_with(&format!("at most --share {most}")), "{said}");
+            assert_eq!(check(most, nodes), Ok(()), "{nodes}");
+            let nodes_of = |text: &str| share_of(nodes, Params::from([("share".into(), text.into())]).share("share"));
+            assert_eq!(nodes_of(most), nodes - 2);
+        }
+        assert_eq!(check("80%", 4), Ok(()), "the default gives way");
+    }
+
+    #[test]
+    fn congestors_without_room_are_named_with_the_nodes_that_hold_them() {
+        let set: Vec<Written> = ["a2a", "p2p-incast", "get-bcast"].map(|text| written(text).unwrap()).into();
+        let ground =
+            |nodes| RoleNodes { canaries: Members::Places(vec![]), canary_nodes: 2, load: (0, nodes, 0, None) };
+        let params = |placement: &str| {
+            [("share", "80%"), ("congestors-on", placement)].map(|(k, v)| (k.to_string(), v.to_string())).into()
+        };
+        assert_eq!(without_room(&set, &ground(6), loaded_of(&params("other"))), []);
+        let missing = without_room(&set, &ground(3), loaded_of(&params("other")));
+        assert_eq!(
+            missing.iter().map(|m| m.what.as_str()).collect::<Vec<_>>(),
+            ["congestor p2p-incast", "congestor get-bcast"]
+        );
+        assert!(missing[0].why.contains("8 nodes hold all"), "{}", missing[0]);
+        assert!(without_room(&set, &ground(3), loaded_of(&params("same")))[0].why.contains("6 nodes hold all"));
     }
 
     #[test]

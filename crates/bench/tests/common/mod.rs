@@ -24,6 +24,7 @@ pub fn facts() -> Facts {
         machine: MachineRecord::Local { host: Host::default() },
         warnings: vec![],
         node_names: vec![],
+        hosts: vec![],
         counters: Counters::Machine,
     }
 }

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Fail};
 use crate::options::{TABLE, records, text_or_markdown, value};
 use crate::output;
 use crate::published::{With, has_modes, with};
-use crate::show::{open, outcome};
+use crate::show::{exit_of_all, open};
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use report::compare::require::Requirement;
@@ -67,18 +67,26 @@ fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
     let records: Vec<RunRecord> = paths.iter().map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
     systems.only(has_modes(&records[0]))?;
-    let mut out = String::new();
+    let (mut out, mut lines) = (String::new(), 0);
     for (name, view) in names.iter().zip(&views).skip(1) {
         let comparison = compare_views(&views[0], view, matters);
         heading(&mut out, markdown, &format!("{name} against {}", names[0]));
         describe(&mut out, markdown, &comparison);
+        lines += comparison.rows.len();
     }
     beside(&mut out, markdown, &names[0], &views[0], &systems);
     let met = require(&mut out, markdown, &requirements, &names, &views)?;
     output::print(&out)?;
-    let worst = views.iter().map(outcome).find(|e| *e == Exit::WrongData);
-    let incomplete = views.iter().map(outcome).find(|e| *e != Exit::Good);
-    Ok(worst.or((!met).then_some(Exit::Threshold)).or(incomplete).unwrap_or(Exit::Good))
+    let alone = paths.len() > 1 && lines == 0;
+    if alone {
+        eprintln!("tailback: nothing was compared: the runs have no test in common; name runs of one suite");
+    }
+    Ok(match exit_of_all(&records) {
+        Exit::WrongData => Exit::WrongData,
+        _ if !met => Exit::Threshold,
+        Exit::Good if alone => Exit::Skipped,
+        exit => exit,
+    })
 }
 
 /// The first run beside published systems, if any are named.

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Fail};
 use crate::options::value;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use record::RunRecord;
+use record::{Outcome, RunRecord};
 use report::compare::history::{Run, groups, series};
 use report::grid::Grid;
 use std::path::{Path, PathBuf};
@@ -55,15 +55,21 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     }
     if records.is_empty() {
         refused.iter().for_each(|r| eprintln!("tailback: {r}"));
-        return Err(Fail::with(Exit::Failure, format!("no record of a run (run.json) under {}", dir.display())));
+        return Err(Fail::with(Exit::Skipped, format!("no record of a run (run.json) under {}", dir.display())));
     }
     let runs = records.iter().map(|(name, record)| Run { name: name.clone(), record }).collect();
+    let groups = groups(runs);
+    if groups.iter().all(|group| series(group, filter).is_empty()) {
+        let of = if filter.is_empty() { String::new() } else { format!(" with `{filter}` in its name") };
+        let say = format!("no run under {} has a figure of merit{of}", dir.display());
+        return Err(Fail::with(Exit::Skipped, say));
+    }
     if format == "html" {
-        output::print(&report::html::history(&groups(runs), filter, &refused))?;
+        output::print(&report::html::history(&groups, filter, &refused))?;
         return Ok(Exit::Good);
     }
     let mut out = String::new();
-    for group in groups(runs) {
+    for group in groups {
         let (first, last) = (&group.runs[0], group.runs.last().expect("a group has a run"));
         out.push_str(&format!("{}{}\n", if markdown { "## " } else { "" }, group.title));
         let count = group.runs.len();
@@ -71,6 +77,9 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
             1 => format!("1 run, {}\n\n", label(first)),
             _ => format!("{count} runs, {} to {}\n\n", label(first), label(last)),
         });
+        for run in group.runs.iter().filter(|r| r.record.outcome() != Outcome::Pass) {
+            out.push_str(&format!("! {} is {}\n", run.name, run.record.outcome().word()));
+        }
         let header =
             ["Figure of merit", "unit", "runs", "least", "median", "most", "last", "oldest to newest", "last is"];
         let mut grid = Grid::new("", &header);

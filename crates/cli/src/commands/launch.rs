@@ -230,7 +230,10 @@ fn plan(experiment: &SuiteRun, nodes: u32, count: u32) -> anyhow::Result<()> {
     }
     let site = Site::new(Layout::even(nodes, count), false);
     let made = experiment.plan(&site, 1, Payload::Checked);
-    made.map(drop).map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))
+    let plan = made.map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))?;
+    // The job would run and exit with 5, so this is said before it is queued.
+    plan.missing.iter().for_each(|missing| eprintln!("tailback: {nodes} nodes x {count} ranks: {missing}"));
+    Ok(())
 }
 
 /// Slurm's time: whole minutes, rounded up.

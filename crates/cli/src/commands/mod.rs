@@ -67,7 +67,7 @@ pub fn command() -> Command {
         .about("Measure, model and predict congestion in HPC networks")
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(true)
-        .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 incomplete, 77 skipped with the reason.")
+        .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 something asked for did not run or was not saved, 77 nothing was measured or compared; the reason is printed.")
         .subcommands(COMMANDS.iter().map(|c| (c.line)()))
         .subcommands(SUITES.iter().filter(|s| s.shortcut.is_some()).map(run::suite_command))
 }

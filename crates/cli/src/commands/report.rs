@@ -5,7 +5,7 @@ use crate::exit::{Exit, Fail};
 use crate::options::{TABLE, format_option, records, value};
 use crate::output;
 use crate::published::{has_modes, with};
-use crate::show::{open, outcome};
+use crate::show::{exit_of_all, open};
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use record::hpcc_systems::System;
@@ -45,7 +45,7 @@ fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
         hpcc => page_beside(format.name, &views, hpcc)?,
     };
     output::print(&text)?;
-    Ok(views.iter().map(outcome).fold(Exit::Good, |worst, exit| if exit == Exit::Good { worst } else { exit }))
+    Ok(exit_of_all(&records))
 }
 
 /// A page with systems beside the runs.

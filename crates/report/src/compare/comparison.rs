@@ -7,7 +7,7 @@
 use super::statistics::{chance_worse, mean_ratio, quantile_ratio};
 use crate::known::{Known, mean, quantile};
 use crate::merit::{Merit, named};
-use crate::view::{RunResult, View, label};
+use crate::view::View;
 use record::{About, Direction, JobRecord, MachineRecord, Role, RunRecord, Tells, Verdict};
 
 /// What the data say about a difference.
@@ -118,7 +118,7 @@ impl Measured<'_> {
 fn measured(record: &RunRecord) -> impl Iterator<Item = Measured<'_>> {
     record.phases.iter().flat_map(|phase| {
         let jobs = phase.jobs.iter().filter(|j| j.role == Role::Measured && j.tells != Tells::Nothing);
-        jobs.map(move |job| Measured { label: label(phase, &job.name), about: &phase.about, job })
+        jobs.map(move |job| Measured { label: phase.label(&job.name), about: &phase.about, job })
     })
 }
 
@@ -265,7 +265,7 @@ pub fn differences(first: &View<'_>, second: &View<'_>) -> Vec<String> {
     };
     say("load", load(first), load(second));
     for (which, view) in [("first", first), ("second", second)] {
-        if view.outcome() != RunResult::Pass {
+        if view.outcome() != record::Outcome::Pass {
             all.push(format!("the {which} run is {}", view.outcome().word()));
         }
     }

@@ -5,7 +5,7 @@ use crate::known::{mean, quantile};
 use crate::subjects::merits;
 use crate::view::View;
 use record::summary::QUANTILES;
-use record::{Interval, MachineRecord, PhaseRecord};
+use record::{Interval, MachineRecord, Outcome, PhaseRecord};
 use std::fmt::Write;
 
 const HEADER: &str = "run,suite,machine,nodes,ranks,seed,phase,job,kernel,role,statistic,value,low,high,unit\n";
@@ -15,6 +15,8 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     for (i, view) in views.iter().enumerate() {
         let mut lines = Lines { prefix: prefix(i + 1, view), out: &mut out };
         view.record.phases.iter().for_each(|phase| lines.phase(phase));
+        let passed = f64::from(u8::from(view.outcome() == Outcome::Pass));
+        lines.line("", [""; 3], "passed", passed, None, "");
         for merit in merits(view) {
             let job = [&merit.name, "", ""];
             lines.line("merit", job, "value", merit.known.value, merit.known.interval, merit.unit);
@@ -87,8 +89,8 @@ impl Lines<'_> {
             }
         }
         for counter in &phase.counters {
-            let nodes = counter.per_node.len();
-            let at = |share: f64| counter.per_node.get((share * nodes.saturating_sub(1) as f64).round() as usize);
+            let (nodes, rising) = (counter.per_node.len(), counter.rising());
+            let at = |share: f64| rising.get((share * nodes.saturating_sub(1) as f64).round() as usize);
             for (stat, share) in [("min", 0.0), ("p50", 0.5), ("max", 1.0)] {
                 let value = at(share).map_or(f64::NAN, |&v| v as f64);
                 let stat = format!("counter:{}:{stat}", counter.name);

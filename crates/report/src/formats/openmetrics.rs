@@ -6,9 +6,9 @@
 use crate::facts::kind;
 use crate::known::{Known, mean, quantile};
 use crate::subjects::merits;
-use crate::view::{RunResult, View};
+use crate::view::View;
 use record::summary::QUANTILES;
-use record::{JobRecord, Metric, Role};
+use record::{JobRecord, Metric, Outcome, Role};
 use std::fmt::Write;
 
 pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
@@ -18,14 +18,14 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
         // The format wants `_info` at the end of the samples of such a family, but not in its name.
         let _ = writeln!(out, "tailback_run_info{{{}}} 1", labels(&about(i + 1, view)));
     }
-    let mut passed = Family::new("tailback_run_passed", "", "1 if everything ran and all data were right.");
+    let mut passed = Family::new("tailback_run_passed", "", "1 if everything asked for ran and every check passed.");
     let mut impact = Family::new("tailback_impact_ratio", "ratio", "How many times worse a canary is under load.");
     let mut families: Vec<Family> = METRICS.map(|(_, name, unit, help)| Family::new(name, unit, help)).into();
     let mut figures = Family::new("tailback_merit", "", "Figures of merit by name, each in its own unit.");
     let mut bytes = Family::new("tailback_sent_bytes", "bytes", "Bytes sent in timed steps, over all ranks of a job.");
     for (i, view) in views.iter().enumerate() {
         let run = (i + 1).to_string();
-        let ok = f64::from(u8::from(view.outcome() == RunResult::Pass));
+        let ok = f64::from(u8::from(view.outcome() == Outcome::Pass));
         passed.sample(&[("run", &run)], ok);
         for phase in &view.record.phases {
             for job in &phase.jobs {

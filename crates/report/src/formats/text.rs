@@ -8,14 +8,14 @@ use std::fmt::Write;
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     let mut out = String::new();
     heading(&mut out, view);
-    for section in subjects::sections(view).iter().filter(|s| s.room <= Room::Terminal) {
-        let _ = writeln!(out, "{}\n", section.text().trim_end());
-    }
     let warnings = view.warnings();
     if !warnings.is_empty() {
         out.push_str("Read this first:\n");
         warnings.iter().for_each(|w| out.push_str(&format!("  ! {w}\n")));
         out.push('\n');
+    }
+    for section in subjects::sections(view).iter().filter(|s| s.room <= Room::Terminal) {
+        let _ = writeln!(out, "{}\n", section.text().trim_end());
     }
     merits(&mut out, view);
     let _ = writeln!(out, "RESULT: {}", view.outcome().word());

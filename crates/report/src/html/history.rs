@@ -43,8 +43,9 @@ fn section(page: &mut Page, group: &Group<'_>, filter: &str) {
         Last::Usual | Last::TooFew => 2,
     });
     let worse = all.iter().filter(|s| s.last == Last::Worse).count();
-    page.say(&match (worse, all[0].last) {
-        (_, Last::TooFew) => "Too few runs to say what is usual.".to_string(),
+    let unknown = all.iter().all(|s| s.last == Last::TooFew);
+    page.say(&match (worse, unknown) {
+        (_, true) => "Too few runs to say what is usual.".to_string(),
         (0, _) => "No figure of the last run is worse than the spread of those before it explains.".to_string(),
         (n, _) => format!(
             "{n} of {} figures of the last run are worse than the spread of those before it explains.",

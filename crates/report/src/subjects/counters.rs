@@ -6,8 +6,8 @@ use crate::section::{Room, Section};
 use crate::svg::density::log_density;
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Anchor, Scale, Svg};
-use crate::view::{View, is_one_of_many, label};
-use record::{About, CounterRecord, Load, PhaseRecord, Role};
+use crate::view::{View, is_one_of_many};
+use record::{About, CounterRecord, Load, PhaseRecord, Role, RunRecord};
 
 /// Rows of the table of the largest spread.
 const WIDEST: usize = 8;
@@ -37,15 +37,17 @@ fn widest(view: &View<'_>) -> Grid {
     let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for phase in view.record.phases.iter().filter(|p| p.jobs.iter().any(|j| j.role == Role::Background)) {
         for counter in phase.counters.iter().filter(|c| c.per_node.len() > 1) {
-            let mut row = vec![counter.name.clone(), counter.job.clone(), phase.name.clone()];
+            let (mut row, values) =
+                (vec![counter.name.clone(), counter.job.clone(), phase.name.clone()], counter.rising());
             // Phases differ in length, so only growth per second can be compared between them.
-            row.extend([0.0, 0.5, 1.0].map(|q| short(at(counter, q) / phase.elapsed_s)));
+            row.extend([0.0, 0.5, 1.0].map(|q| short(at(&values, q) / phase.elapsed_s)));
+            row.push(phase.node_of_most(counter).map_or("-".into(), |node| view.record.host(node)));
             rows.push((spread(counter), row));
         }
     }
     // A stable sort keeps the order of phases among equals, so the same record gives the same table.
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let header = ["Counter, per second", "nodes of", "during", "min", "median", "max"];
+    let header = ["Counter, per second", "nodes of", "during", "min", "median", "max", "max on"];
     let mut grid = Grid::new("Counters of loaded phases", &header);
     rows.into_iter().take(WIDEST).for_each(|(_, row)| grid.row(row));
     grid
@@ -76,9 +78,9 @@ fn violins(view: &View<'_>) -> Option<Section> {
     groups.retain(|(_, group)| group.iter().any(|(_, c)| c.per_node.iter().any(|&v| v > 0)));
     let mut grid = Grid::new(
         "Growth of counters during a phase, over the nodes of a job",
-        &["Counter", "phase", "job", "nodes", "nodes at 0", "min", "10%", "50%", "90%", "max", "sum"],
+        &["Counter", "phase", "job", "nodes", "nodes at 0", "min", "10%", "50%", "90%", "max", "sum", "max on"],
     );
-    all.iter().take(rows).for_each(|(phase, counter)| grid.row(row(&phase.name, counter)));
+    all.iter().take(rows).for_each(|(phase, counter)| grid.row(row(view.record, phase, counter)));
     if grid.rows.is_empty() {
         return None;
     }
@@ -103,32 +105,35 @@ fn violins(view: &View<'_>) -> Option<Section> {
     Some(section)
 }
 
-/// The value of the node at this share of them, in rising order.
-fn at(counter: &CounterRecord, share: f64) -> f64 {
-    // Records hold the values of nodes in rising order.
-    let last = counter.per_node.len().saturating_sub(1);
-    counter.per_node.get((share * last as f64).round() as usize).map_or(f64::NAN, |&v| v as f64)
+/// The value of the node at this share of them, of values in rising order.
+fn at(rising: &[u64], share: f64) -> f64 {
+    let last = rising.len().saturating_sub(1);
+    rising.get((share * last as f64).round() as usize).map_or(f64::NAN, |&v| v as f64)
 }
 
-fn row(phase: &str, counter: &CounterRecord) -> Vec<String> {
+fn row(record: &RunRecord, phase: &PhaseRecord, counter: &CounterRecord) -> Vec<String> {
+    let most = phase.node_of_most(counter).map_or("-".into(), |node| record.host(node));
     let zeros = counter.per_node.iter().filter(|&&v| v == 0).count();
     let sum: u128 = counter.per_node.iter().map(|&v| u128::from(v)).sum();
-    let mut row = vec![counter.name.clone(), phase.to_string(), counter.job.clone()];
+    let mut row = vec![counter.name.clone(), phase.name.clone(), counter.job.clone()];
     row.extend([counter.per_node.len().to_string(), zeros.to_string()]);
-    row.extend([0.0, 0.1, 0.5, 0.9, 1.0].map(|q| exact(at(counter, q))));
+    let values = counter.rising();
+    row.extend([0.0, 0.1, 0.5, 0.9, 1.0].map(|q| exact(at(&values, q))));
     row.push(sum.to_string());
+    row.push(most);
     row
 }
 
 fn picture(name: &str, counters: &[Counted<'_>]) -> Svg {
-    let positive = |c: &CounterRecord| c.per_node.iter().filter(|&&v| v > 0).map(|&v| v as f64).collect::<Vec<f64>>();
+    let positive =
+        |c: &CounterRecord| c.rising().into_iter().filter(|&v| v > 0).map(|v| v as f64).collect::<Vec<f64>>();
     let values: Vec<Vec<f64>> = counters.iter().map(|(_, c)| positive(c)).collect();
     let (low, high) = values.iter().flatten().fold((f64::INFINITY, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
     let mut names = Vec::new();
     for (phase, counter) in counters {
         let zeros = counter.per_node.iter().filter(|&&v| v == 0).count();
         let zeros = if zeros > 0 { format!(" ({zeros} at 0)") } else { String::new() };
-        names.push((format!("{}{zeros}", label(phase, &counter.job)), ""));
+        names.push((format!("{}{zeros}", phase.label(&counter.job)), ""));
     }
     let about = format!("Violins of {name}, one row per phase and job; the table has the numbers.");
     let words = Words { title: name, about: &about, axis: "growth during the phase" };
@@ -169,7 +174,7 @@ mod tests {
         assert_eq!(spread(&counter(&[5, 5, 5])), 0.0);
         assert_eq!(spread(&counter(&[0, 0])), 0.0);
         assert_eq!(spread(&counter(&[0, 10])), 1.0);
-        assert_eq!([0.0, 0.5, 1.0].map(|q| at(&counter(&[1, 2, 9]), q)), [1.0, 2.0, 9.0]);
+        assert_eq!([0.0, 0.5, 1.0].map(|q| at(&counter(&[2, 9, 1]).rising(), q)), [1.0, 2.0, 9.0]);
         assert_eq!([short(0.0), short(12.0), short(1.5e9)], ["0", "12.0", "1.50 G"]);
     }
 }

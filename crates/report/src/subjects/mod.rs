@@ -9,6 +9,7 @@ pub mod hpcc;
 mod impact;
 mod load;
 pub mod maxrate;
+mod missing;
 mod network;
 mod tests;
 
@@ -38,6 +39,7 @@ const fn plain(name: &'static str, about: &'static str, sections: fn(&View<'_>) 
 
 /// Every subject, in the order of reports: results that people know, then what they rest on.
 pub const SUBJECTS: &[Subject] = &[
+    plain("missing", "what was asked for and did not run", missing::sections),
     Subject {
         merits: impact::merits,
         together: impact::together,

@@ -6,7 +6,7 @@ use crate::known::{mean, quantile};
 use crate::merit::{Merit, of_phase};
 use crate::section::{Room, Section};
 use crate::table::{digits, known};
-use crate::view::{View, is_one_of_many, label};
+use crate::view::{View, is_one_of_many};
 use record::{About, JobRecord, PhaseRecord};
 
 /// So many rows are about 70 kB of a page that must stay under 500 kB.
@@ -45,7 +45,7 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
 fn name(phase: &PhaseRecord, job: &JobRecord) -> String {
     match &phase.about {
         About::Alone { test } if *test == job.name => test.clone(),
-        _ => label(phase, &job.name),
+        _ => phase.label(&job.name),
     }
 }
 
@@ -67,7 +67,7 @@ fn of_each(all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
     let mut grid = samples("Every test", shown);
     grid.header.push("data".into());
     for (row, (phase, job)) in grid.rows.iter_mut().zip(shown) {
-        row[0] = label(phase, &job.name);
+        row[0] = phase.label(&job.name);
         row.push(verdict(&job.verdict));
     }
     if all.len() > ROWS {

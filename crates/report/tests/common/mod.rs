@@ -96,7 +96,7 @@ fn phase(name: &str, jobs: Vec<JobRecord>) -> PhaseRecord {
             per_node: (0..8).map(|n| n * n * 1000 * (i as u64 + 1)).collect(),
         })
         .collect();
-    PhaseRecord { name: name.into(), about: about(name), elapsed_s: 1.0, jobs, counters }
+    PhaseRecord { name: name.into(), about: about(name), elapsed_s: 1.0, jobs, counters, counted: Default::default() }
 }
 
 /// GPCNeT with every set of phases; loads are `severity` times as harmful as usual.
@@ -140,6 +140,7 @@ pub fn gpcnet(severity: f64, seed: u64) -> RunRecord {
         layout: Layout::even(8, 2),
         plan: Plan::new("gpcnet", seed, NodeOrder::Shuffled, Payload::Checked, vec![incast()]),
         node_names: vec![],
+        hosts: vec![],
         warnings: vec!["<script>alert('a warning')</script>".into()],
         events: vec!["link 0-1 set to 1.25GB/s at 800us".into()],
         network: Some(network()),
@@ -240,7 +241,14 @@ pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
             ];
             job.params = given.map(|(name, value)| (name.to_string(), value.to_string())).into();
         }
-        PhaseRecord { name: name.to_string(), about: about(name), elapsed_s: 1.0, jobs: vec![job], counters: vec![] }
+        PhaseRecord {
+            name: name.to_string(),
+            about: about(name),
+            elapsed_s: 1.0,
+            jobs: vec![job],
+            counters: vec![],
+            counted: Default::default(),
+        }
     };
     let mut record = gpcnet(1.0, seed);
     record.command = ["tailback", "run", "hpcc"].map(String::from).into();

@@ -6,6 +6,9 @@ use spec::{Params, Rate, ReadParams, parse_rate};
 /// Up to so many dimensions all their 24 orders are tried.
 const FEW_DIMENSIONS: usize = 4;
 
+/// More switches than this are a mistake.
+const MOST_SWITCHES: usize = 1 << 20;
+
 /// A grid of switches; the first dimension changes fastest.
 pub(super) struct Grid {
     pub(super) sizes: Vec<u16>,
@@ -25,10 +28,11 @@ impl Grid {
         if sizes.len() > most {
             return Err(bad(&format!("at most {most} dimensions")));
         }
-        let switches: usize = sizes.iter().map(|&n| usize::from(n)).product();
-        if switches > 1 << 20 {
-            return Err(bad(&format!("{switches} switches are too many, at most {}", 1 << 20)));
-        }
+        // Five sizes of 16 bits may be more than a number holds.
+        let switches = sizes.iter().try_fold(1usize, |all, &n| all.checked_mul(usize::from(n)));
+        let Some(switches) = switches.filter(|&all| all <= MOST_SWITCHES) else {
+            return Err(bad(&format!("too many switches, at most {MOST_SWITCHES}")));
+        };
         let mut points = Vec::with_capacity(switches * sizes.len());
         for s in 0..switches {
             let mut rest = s;
@@ -117,5 +121,19 @@ impl Grid {
             n if n == self.sizes.len() => Ok(rates),
             n => Err(format!("{name}: rate: {n} rates for {} dimensions; give one, or one for each", self.sizes.len())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_that_no_number_holds_are_refused() {
+        for dims in ["32768x32768x32768x32768x32768", "2048x1024"] {
+            let said = Grid::read("torus", dims, 5).err().expect(dims);
+            assert!(said.contains(dims) && said.contains("too many switches"), "{said}");
+        }
+        assert_eq!(Grid::read("torus", "1024x1024", 5).map(|g| g.switches()).ok(), Some(1 << 20));
     }
 }

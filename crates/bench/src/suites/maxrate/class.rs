@@ -137,7 +137,7 @@ pub fn settle(site: &Site, words: &[String]) -> Result<Vec<String>, SuiteError> 
 fn by_distance(site: &Site, word: &str) -> Result<String, SuiteError> {
     let Some(distances) = site.distances else {
         let say = "this machine does not say how far its nodes are from each other (Slurm's topology plugin does); name two nodes like 0-5";
-        return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
+        return Err(SuiteError::NotHere(format!("maxrate: pair={word}: {say}")));
     };
     let node = match word {
         "same-switch" => distances.switch,
@@ -157,7 +157,7 @@ fn by_socket(site: &Site, word: &str) -> Result<String, SuiteError> {
     let bound: Option<Vec<u32>> = site.sockets.iter().copied().collect();
     let Some(sockets) = bound else {
         let say = "ranks are not bound to a socket; bind them (mpirun --bind-to core, srun --cpu-bind=cores)";
-        return Err(SuiteError::Unknown(format!("maxrate: pair={word}: {say}")));
+        return Err(SuiteError::NotHere(format!("maxrate: pair={word}: {say}")));
     };
     let pairs = pairs_of(&sockets, word == "same-socket");
     if pairs.is_empty() {
