@@ -56,6 +56,18 @@ fn tests_and_modes_are_chosen_by_name() {
     assert!(plan(3, &[("only", "hpk")]).unwrap_err().contains("did you mean `hpl`"));
 }
 
+/// Streaming stores make a run an optimized one (section 7 of the paper), so the choice is kept with STREAM's jobs.
+#[test]
+fn stores_are_chosen_and_kept() {
+    for (given, kept) in [(&[("n", "100")][..], "fastest"), (&[("n", "100"), ("stores", "plain")][..], "plain")] {
+        let plan = plan(3, given).unwrap();
+        let streams = plan.phases.iter().flat_map(|p| &p.jobs).filter(|job| job.kernel == "stream");
+        let stores: Vec<&String> = streams.map(|job| &job.params["stores"]).collect();
+        assert_eq!(stores, [kept, kept]);
+    }
+    assert!(plan(3, &[("stores", "plane")]).unwrap_err().contains("plane"));
+}
+
 #[test]
 fn bad_input_is_refused_before_anything_runs() {
     let refused = |given: &[(&str, &str)]| plan(4, given).unwrap_err();

@@ -127,3 +127,26 @@ impl Extremes {
         self.rounds += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_rank_is_averaged_over_rounds() {
+        for (metric, rounds, said) in [
+            (Metric::Latency, [(1.0, 3.0), (2.0, 5.0)], (4.0, 1.0, 5.0)),
+            (Metric::Bandwidth, [(3.0, 1.0), (5.0, 2.0)], (1.5, 5.0, 1.0)),
+        ] {
+            let (mut samples, mut batches, mut extremes) =
+                (Histogram::default(), Batches::default(), Extremes::default());
+            for (round, (best, worst)) in (0..).zip(rounds) {
+                samples.record(metric, best);
+                batches.add(best, round, 1);
+                extremes.add(metric, best, worst);
+            }
+            let summary = Summary::new(metric, &samples, &batches, extremes);
+            assert_eq!((summary.mean_worst, summary.best, summary.worst), said, "{metric:?}");
+        }
+    }
+}

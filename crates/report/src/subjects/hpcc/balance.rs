@@ -114,7 +114,14 @@ fn draw(section: &mut Section, figure: &Figure, theirs: &[SystemBalance<'_, '_>]
         let source = e.source.unwrap_or("this page").to_string();
         grid.row(std::iter::once(e.name.clone()).chain(values).chain([source]));
     }
-    section.figure(figure.caption, figure.panels.iter().map(|p| picture(p, &entries)).collect(), vec![grid]);
+    let pictures = figure.panels.iter().map(|p| picture(p, &with_value(p, &entries))).collect();
+    section.figure(figure.caption, pictures, vec![grid]);
+}
+
+/// Those that have a value in a panel: some published tables have one ratio of three, and rows without a dot say nothing.
+fn with_value<'e, 'a, 'r>(panel: &Panel, entries: &[&'e SystemBalance<'a, 'r>]) -> Vec<&'e SystemBalance<'a, 'r>> {
+    let has = |e: &&&SystemBalance<'_, '_>| (panel.dots)(e.view).iter().any(|dot| dot.value.is_some());
+    entries.iter().filter(has).copied().collect()
 }
 
 fn picture(panel: &Panel, entries: &[&SystemBalance<'_, '_>]) -> Svg {
