@@ -8,6 +8,7 @@
 use super::Beat;
 use super::groups::{Groups, Part};
 use super::heart::Heart;
+use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
@@ -52,15 +53,14 @@ pub(super) fn load(
     let (stop, heart) = (orders.stop, orders.heart);
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
+    let mut looks = Looks::load();
     let mut room = Vec::new();
     // Listens before it says that it is warm: a measured job without work sends its stop right after that.
     let told = groups.listen(world, part, &mut room);
     if let Some(pattern) = pattern.as_deref_mut() {
         pattern.arrange(0);
         // At least one: "warm" means that a step went through the network.
-        for _ in 0..stop.warmup.max(1) {
-            let _ = pattern.step();
-        }
+        looks.block(world, pattern, (stop.warmup.max(1), 0), End::Open, None);
     }
     groups.say_warm(world, part);
     heart.tell(Beat::Block);
@@ -73,7 +73,7 @@ pub(super) fn load(
         let wish = leader.as_mut().map_or(0, |l| l.wish(start));
         let sum = part.group.start_sum(wish as f64);
         if let Some(pattern) = pattern.as_deref_mut() {
-            recorder.block(world, pattern, steps);
+            looks.block(world, pattern, (0, steps), End::Open, Some(&mut recorder));
         }
         let agreed = sum.wait() as u64;
         heart.tell(Beat::Block);
@@ -97,7 +97,11 @@ pub(super) fn load(
     if let Some(told) = leader.and_then(|l| l.told) {
         told.wait();
     }
-    partial.verdict = pattern.map(|p| p.verify());
+    if let Some(pattern) = pattern {
+        looks.finish(world, pattern);
+        partial.coverage = pattern.coverage();
+    }
+    partial.verdict = looks.verdict();
     partial.take(recorder);
     partial
 }
