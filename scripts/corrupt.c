@@ -4,12 +4,12 @@
  * here calls the real one by its profiling name. Open MPI only: its handles are pointers, so no header is needed.
  *
  *   CORRUPT_CALL   receive, put, get, allreduce or alltoall; anything else corrupts nothing
- *   CORRUPT_RANK   the rank on which it happens (default 1)
+ *   CORRUPT_RANK   the rank on which it happens (default 1), or `any`, each for itself
  *   CORRUPT_FROM   the first occurrence that is changed (default 0)
  *   CORRUPT_COUNT  how many from there on (default 1)
  *   CORRUPT_MIN, CORRUPT_MAX   bytes of a call that counts as an occurrence (default: any)
  *   CORRUPT_AT     the byte that is changed; -1 is the middle one (default 0)
- *   CORRUPT_LOG    a file to which the number of changes is written when MPI ends
+ *   CORRUPT_LOG    a file to which every rank adds the number of its changes when MPI ends
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +52,16 @@ static void flip(char *bytes, long length) {
   }
 }
 
+static int is_here(void) {
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *wanted = getenv("CORRUPT_RANK");
+  if (wanted && !strcmp(wanted, "any")) return 1;
+  return rank && atol(rank) == setting("CORRUPT_RANK", 1);
+}
+
 /* Whether this call of `kind` with so many bytes is to be changed; counts it. */
 static int chosen(const char *kind, long length) {
-  const char *call = getenv("CORRUPT_CALL"), *rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (!call || strcmp(call, kind) || !rank || atol(rank) != setting("CORRUPT_RANK", 1)) return 0;
+  const char *call = getenv("CORRUPT_CALL");
+  if (!call || strcmp(call, kind) || !is_here()) return 0;
   if (length < setting("CORRUPT_MIN", 1) || length > setting("CORRUPT_MAX", 1L << 40)) return 0;
   long from = setting("CORRUPT_FROM", 0), at = seen++;
   return at >= from && at < from + setting("CORRUPT_COUNT", 1);
@@ -169,9 +175,9 @@ int MPI_Alltoall(const void *send, int count, handle type, void *receive, int he
 }
 
 int MPI_Finalize(void) {
-  const char *path = getenv("CORRUPT_LOG"), *rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (path && rank && atol(rank) == setting("CORRUPT_RANK", 1)) {
-    FILE *file = fopen(path, "w");
+  const char *path = getenv("CORRUPT_LOG");
+  if (path) {
+    FILE *file = fopen(path, "a");
     if (file) {
       fprintf(file, "%ld\n", changed);
       fclose(file);
