@@ -242,7 +242,7 @@ pub trait Pattern {
     }
     /// Untimed look at everything that arrived since the last one and is still there.
     fn verify(&mut self) -> Verdict;
-    /// The same at a random part of it, for when all of it would take too long.
+    /// The same at a random part of it, or at nothing, for when all of it would take too long. By default, where a result is checked, at all.
     fn glance(&mut self, _random: u64) -> Verdict {
         self.verify()
     }

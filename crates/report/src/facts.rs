@@ -103,8 +103,8 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     all
 }
 
-/// Of all jobs together.
-fn coverage(view: &View<'_>) -> Option<Coverage> {
+/// What was compared in all jobs together.
+pub fn coverage(view: &View<'_>) -> Option<Coverage> {
     let jobs = view.record.phases.iter().flat_map(|p| &p.jobs);
     jobs.filter_map(|job| job.coverage).reduce(|mut all, more| {
         all += more;
