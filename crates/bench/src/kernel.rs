@@ -2,7 +2,7 @@
 
 use crate::stopwatch::Stopwatch;
 use comm::{Comm, Refusal};
-use record::{Metric, Payload, Role, Tells, Verdict};
+use record::{Coverage, Metric, Payload, Role, Tells, Verdict};
 use serde::{Deserialize, Serialize};
 use spec::{Card, Params, Work};
 
@@ -39,6 +39,8 @@ pub struct Traits {
     pub declares: Declares,
     /// What its verdict rests on.
     pub evidence: Evidence,
+    /// What of its messages no check rests on: where a result is checked, not what every message brought.
+    pub beside: Option<&'static str>,
     /// Whether its check holds for blocks of one step only: each step works on what the last one left.
     pub one_step: bool,
     /// Parameters with which it runs in a moment and every message is longer than a control word: for tests.
@@ -56,6 +58,7 @@ impl Traits {
         congestor: |asked| Congesting { steps: CONGESTOR_STEPS.on(asked.nodes), set: &[] },
         declares: Declares::Exact,
         evidence: Evidence::Data,
+        beside: None,
         one_step: false,
         tiny: &[],
     };
@@ -229,12 +232,28 @@ pub struct Progress {
 
 /// One rank's part of a running kernel. It does not time, print or compute rates: it says what one step did.
 pub trait Pattern {
-    /// Untimed preparation of a block: a new ring, fresh data. Every rank of the communicator calls it with the same number.
+    /// Untimed preparation of a block: a new ring, a new problem. Every rank of the communicator calls it with the same number.
     fn arrange(&mut self, round: u64);
+    /// Untimed: fresh data for the next `steps` steps, which a look will follow. Comes after `arrange`, and again within a block where data
+    /// will be looked at whole; every rank of the communicator calls it before the same steps.
+    fn renew(&mut self, _steps: u32) {}
     /// One step. `None`: this rank takes part but has nothing to measure (the root of an incast).
     fn step(&mut self) -> Option<Work>;
-    /// Untimed check of what the last step of a block received.
+    /// How many steps can pass until data that arrived are overwritten; the same on all ranks of the communicator. By default there is one
+    /// look, at the end of a block: for checks of a result, and where a look between two steps would be seen in the time of the second.
+    fn holds(&self) -> u32 {
+        u32::MAX
+    }
+    /// Untimed look at everything that arrived since the last one and is still there.
     fn verify(&mut self) -> Verdict;
+    /// The same at a random part of it, or at nothing, for when all of it would take too long. By default, where a result is checked, at all.
+    fn glance(&mut self, _random: u64) -> Verdict {
+        self.verify()
+    }
+    /// How much arrived in messages and was looked at since the start, where messages are compared.
+    fn coverage(&self) -> Option<Coverage> {
+        None
+    }
     /// Named numbers beside the samples: sizes, residuals, rates of parts. Asked for once, after the last block.
     fn results(&mut self) -> Vec<NamedNumber> {
         Vec::new()

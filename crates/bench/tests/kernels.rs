@@ -26,6 +26,8 @@ enum Spoil {
     Nothing,
     Work,
     Messages,
+    /// One message of this rank, in the middle step of the first block.
+    OneOf(usize),
 }
 
 /// How a kernel is run.
@@ -55,17 +57,31 @@ fn run(kernel: &Kernel, params: &Params, how: How) -> Result<Ran, String> {
         };
         for (round, steps) in [(0, how.steps), (1, 1)] {
             pattern.arrange(round);
-            spoiler.work.set(how.spoil == Spoil::Work);
-            spoiler.messages.set(how.spoil == Spoil::Messages);
-            for _ in 0..steps {
-                // Ranks take turns on one thread: none may yield while it holds a lock.
-                let work = pattern.step().unwrap_or(Work::NONE);
-                *total.lock().unwrap() += work;
+            let mut done = 0;
+            while done < steps {
+                let group = (steps - done).min(pattern.holds());
+                pattern.renew(group);
+                for step in done..done + group {
+                    spoiler.work.set(how.spoil == Spoil::Work);
+                    spoiler.messages.set(match how.spoil {
+                        Spoil::Messages => u64::MAX,
+                        Spoil::OneOf(rank) => u64::from(rank == world.rank() && (round, step) == (0, steps / 2)),
+                        _ => 0,
+                    });
+                    // Ranks take turns on one thread: none may yield while it holds a lock.
+                    let work = pattern.step().unwrap_or(Work::NONE);
+                    *total.lock().unwrap() += work;
+                }
+                spoiler.work.set(false);
+                // A message that the step did not have is not to be taken from what the check sends.
+                if how.spoil != Spoil::Messages {
+                    spoiler.messages.set(0);
+                }
+                let verdict = pattern.verify();
+                spoiler.messages.set(0);
+                verdicts.lock().unwrap().push(verdict);
+                done += group;
             }
-            spoiler.work.set(false);
-            let verdict = pattern.verify();
-            spoiler.messages.set(false);
-            verdicts.lock().unwrap().push(verdict);
         }
         *spoiled.lock().unwrap() += spoiler.spoiled.get();
     };
@@ -144,12 +160,37 @@ fn sees(kernel: &Kernel, params: &Params) -> Result<(), String> {
     }
 }
 
+/// Its check sees one message that arrives changed in the middle of a block, whoever sent it.
+fn sees_one(kernel: &Kernel, params: &Params) -> Result<(), String> {
+    if !matches!(kernel.traits.evidence, Evidence::Data) {
+        return Ok(());
+    }
+    let steps = if kernel.traits.one_step { 1 } else { 3 };
+    let mut missed = None;
+    for rank in 0..PLAIN.ranks {
+        // A word that steers may lead a kernel anywhere; then it does not go on as if nothing were.
+        let Ok(ran) = run(kernel, params, How { steps, spoil: Spoil::OneOf(rank), ..PLAIN }) else { continue };
+        if ran.spoiled > 0 && !ran.verdict.is_wrong() {
+            let step = steps / 2;
+            missed.get_or_insert(format!(
+                "one message of rank {rank} was spoiled in step {step}, and it says {:?}",
+                ran.verdict
+            ));
+        }
+    }
+    match (missed, kernel.traits.beside) {
+        (Some(missed), None) => Err(missed),
+        (None, Some(reason)) => Err(format!("every message counts, against: {reason}")),
+        _ => Ok(()),
+    }
+}
+
 /// Everything that is asked of a kernel, under each of its names.
 fn check(kernel: &Kernel) -> Result<(), String> {
     for (name, preset) in kernel.names() {
         let given = common::params(&[kernel.traits.tiny, preset].concat());
         let params = kernel.card.resolve(&given).map_err(|e| e.to_string())?;
-        for part in [delivers, declares, sees] {
+        for part in [delivers, declares, sees, sees_one] {
             part(kernel, &params).map_err(|e| format!("{name}: {e}"))?;
         }
     }
@@ -171,6 +212,8 @@ struct Twisted<'c> {
     rank: usize,
     work: fn(Work) -> Work,
     verdict: fn(Verdict) -> Verdict,
+    /// Only the last step of a block is looked at.
+    forgets: bool,
 }
 
 impl Pattern for Twisted<'_> {
@@ -180,6 +223,9 @@ impl Pattern for Twisted<'_> {
     fn step(&mut self) -> Option<Work> {
         self.inner.step().map(self.work)
     }
+    fn renew(&mut self, steps: u32) {
+        self.inner.renew(if self.forgets { 1 } else { steps });
+    }
     fn verify(&mut self) -> Verdict {
         (self.verdict)(self.inner.verify())
     }
@@ -188,7 +234,7 @@ impl Pattern for Twisted<'_> {
 fn ring(setup: Setup<'_>) -> Result<Twisted<'_>, Refusal> {
     let rank = setup.comm.rank();
     let inner = (called("p2p-lat").expect("it is in the table").kernel.start)(setup)?;
-    Ok(Twisted { inner, round: |_, round| round, rank, work: |work| work, verdict: |verdict| verdict })
+    Ok(Twisted { inner, round: |_, round| round, rank, work: |work| work, verdict: |verdict| verdict, forgets: false })
 }
 
 fn entry(name: &'static str, start: tailback_bench::kernel::Start) -> Kernel {
@@ -227,6 +273,11 @@ fn kernels_that_are_wrong_are_caught() {
                 Ok(Box::new(if carried { Twisted { verdict: blind, ..ring(setup)? } } else { ring(setup)? }))
             }),
         ),
+        (
+            "one message of rank 0 was spoiled in step 1",
+            entry("forgetful", |setup| Ok(Box::new(Twisted { forgets: true, ..ring(setup)? }))),
+        ),
+        ("every message counts", with(Traits { beside: Some("nobody knows"), ..sound.traits })),
         ("refuses to run", entry("shy", |_| Err(Refusal("not today".into())))),
         ("against", with(Traits { declares: Declares::AsCalled("of no reason"), ..sound.traits })),
         ("data on 2 ranks: Right", with(Traits { evidence: Evidence::Nothing("it looks away"), ..sound.traits })),

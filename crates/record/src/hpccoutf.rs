@@ -263,6 +263,7 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         samples,
         batches,
         verdict: Verdict::Unchecked { reason: checked.into() },
+        coverage: None,
         notes: Vec::new(),
         results: results.collect(),
         placements: Vec::new(),

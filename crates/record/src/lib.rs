@@ -32,4 +32,4 @@ pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Plan, PlanErr
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
 pub use store::{StoreError, read, read_plan, write};
 pub use summary::{Interval, Quantile, Summary};
-pub use verdict::Verdict;
+pub use verdict::{Coverage, Verdict};

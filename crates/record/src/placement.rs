@@ -115,6 +115,10 @@ impl JobRecord {
         self.skipped = self.skipped.take().or(other.skipped);
         let ran = std::mem::replace(&mut self.verdict, Verdict::Right { checked: 0 });
         self.verdict = ran.and(other.verdict);
+        match (&mut self.coverage, other.coverage) {
+            (Some(mine), Some(theirs)) => *mine += theirs,
+            (mine, theirs) => *mine = mine.or(theirs),
+        }
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

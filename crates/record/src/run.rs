@@ -8,7 +8,7 @@ use crate::network::NetworkRecord;
 use crate::placement::PlacementRecord;
 use crate::plan::{Plan, Role};
 use crate::summary::Summary;
-use crate::verdict::Verdict;
+use crate::verdict::{Coverage, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spec::Params;
@@ -216,6 +216,9 @@ pub struct JobRecord {
     pub batches: Batches,
     /// Whether data arrived as sent.
     pub verdict: Verdict,
+    /// How much of what arrived the verdict rests on, for kernels whose messages are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// What a reader must know: blocks cut short, precision not reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -52,6 +52,29 @@ impl Verdict {
     }
 }
 
+/// How much of what arrived in messages was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Coverage {
+    /// Messages that arrived, warm-ups among them.
+    pub messages: u64,
+    /// Messages of which every byte was compared.
+    pub whole: u64,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Bytes that were compared.
+    pub seen_bytes: u64,
+}
+
+impl std::ops::AddAssign for Coverage {
+    fn add_assign(&mut self, more: Coverage) {
+        self.messages += more.messages;
+        self.whole += more.whole;
+        self.bytes += more.bytes;
+        self.seen_bytes += more.seen_bytes;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! Everything about what ran, so that a page found in a drawer can be believed and repeated.
 
 use crate::view::View;
-use record::{Host, MachineRecord, NodeOrder, Payload, Status, Verdict};
+use record::{Coverage, Host, JobRecord, MachineRecord, NodeOrder, Payload, Status, Verdict};
+use spec::about_bytes;
 
 /// The command as a shell takes it.
 pub fn command(words: &[String]) -> String {
@@ -10,13 +11,46 @@ pub fn command(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// A verdict in words.
-pub fn verdict(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Right { checked } => format!("right ({checked} checked)"),
+/// A job's verdict in words, and what it rests on.
+pub fn verdict(job: &JobRecord) -> String {
+    // Tests whose rules let some errors pass say how many there were.
+    let errors = match job.results.get("errors") {
+        Some(n) if *n > 0.0 => format!(", {n} errors"),
+        _ => String::new(),
+    };
+    match &job.verdict {
+        Verdict::Right { checked } => {
+            let what = job.coverage.map_or_else(|| format!("{checked} checked"), share);
+            format!("right ({what}{errors})")
+        }
         Verdict::Unchecked { reason } => format!("not checked: {reason}"),
         Verdict::Wrong { checked, wrong, .. } => format!("WRONG: {wrong} of {checked}"),
     }
+}
+
+/// How much of what arrived was compared.
+pub fn share(coverage: Coverage) -> String {
+    let Coverage { messages, whole, bytes, seen_bytes } = coverage;
+    if whole == messages {
+        return format!("all of {} messages", grouped(messages));
+    }
+    let percent = 100.0 * seen_bytes as f64 / bytes.max(1) as f64;
+    // Rounded down: 99.96 % is not all.
+    let percent = if percent < 10.0 { (10.0 * percent).floor() / 10.0 } else { percent.floor() };
+    format!("{percent} % of {}", about_bytes(bytes))
+}
+
+/// A number with commas between its thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// The kind of machine in one word.
@@ -47,10 +81,13 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     };
     add("Node order", order.into());
     let payload = match record.plan.payload {
-        Payload::Checked => "messages carry data that is checked",
-        Payload::Lengths => "lengths only, nothing to check",
+        Payload::Checked => match coverage(view) {
+            Some(all) => format!("messages carry data that is compared: {}", share(all)),
+            None => "messages carry data that is checked".into(),
+        },
+        Payload::Lengths => "lengths only, nothing to check".into(),
     };
-    add("Payload", payload.into());
+    add("Payload", payload);
     let (kind, facts, host) = match &record.machine {
         MachineRecord::Simulated { name, facts, .. } => (format!("simulated: {name}"), Some(facts), None),
         MachineRecord::Mpi { facts, host } => ("real, under MPI".into(), Some(facts), Some(host)),
@@ -66,6 +103,15 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     all
 }
 
+/// What was compared in all jobs together.
+pub fn coverage(view: &View<'_>) -> Option<Coverage> {
+    let jobs = view.record.phases.iter().flat_map(|p| &p.jobs);
+    jobs.filter_map(|job| job.coverage).reduce(|mut all, more| {
+        all += more;
+        all
+    })
+}
+
 fn describe(host: &Host) -> String {
     let memory = host.memory_bytes as f64 / f64::from(1u32 << 30);
     format!("{}, {}, {} logical processors, {memory:.1} GiB, kernel {}", host.name, host.cpu, host.cpus, host.kernel)
@@ -74,6 +120,16 @@ fn describe(host: &Host) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_that_was_compared_is_said_and_never_rounded_up() {
+        let of = |whole, seen_bytes| share(Coverage { messages: 2400, whole, bytes: 1_200_000_000, seen_bytes });
+        assert_eq!(of(2400, 1_200_000_000), "all of 2,400 messages");
+        assert_eq!(of(2399, 1_199_999_000), format!("99 % of {}", about_bytes(1_200_000_000)));
+        assert!(of(700, 372_000_000).starts_with("31 % of "));
+        assert!(of(3, 9_000_000).starts_with("0.7 % of "));
+        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
 
     #[test]
     fn commands_can_be_pasted_into_a_shell() {

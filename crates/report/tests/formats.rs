@@ -3,6 +3,7 @@
 mod common;
 
 use common::{golden, gpcnet, hpcc};
+use record::Coverage;
 use tailback_report as report;
 use tailback_report::{FORMATS, View, format, write_all};
 
@@ -24,6 +25,29 @@ fn every_format(suite: &str, record: &record::RunRecord) {
     for format in FORMATS.iter().filter(|f| f.name != "json") {
         let text = format.write(&View::new(record)).unwrap_or_else(|refused| format!("refused: {refused}\n"));
         golden(&format!("{suite}.{}", format.name), &text);
+    }
+}
+
+#[test]
+fn what_was_compared_and_what_was_wrong_is_shown_in_every_format() {
+    let mut record = hpcc(1.0, 1);
+    let jobs = || 0..record.phases.len();
+    let table = jobs().find(|i| record.phases[*i].jobs[0].results.contains_key("updates_per_s")).expect("RandomAccess");
+    let ring = jobs().find(|i| record.phases[*i].jobs[0].results.contains_key("random_bandwidth_bytes_per_s"));
+    let part = Coverage { messages: 2400, whole: 744, bytes: 1 << 30, seen_bytes: 333 << 20 };
+    record.phases[ring.expect("rings")].jobs[0].coverage = Some(part);
+    record.phases[table].jobs[0].results.insert("errors".into(), 1.0);
+    for (name, what) in [
+        ("text", ["32 % of 1 GiB", "right (100 checked, 1 errors)"]),
+        ("markdown", ["32 % of 1 GiB", "right (100 checked, 1 errors)"]),
+        ("html", ["32 % of 1 GiB", "right (100 checked, 1 errors)"]),
+        ("csv", ["bytes-compared,349175808", "result:errors,1"]),
+        ("openmetrics", ["} 0.3251953125", "tailback_wrong_values{"]),
+        ("json", ["\"seen_bytes\": 349175808", "\"errors\": 1.0"]),
+        ("hpcc", ["MPIRandomAccess_Errors=1", ""]),
+    ] {
+        let text = format(name).unwrap().write(&View::new(&record)).unwrap();
+        what.into_iter().for_each(|what| assert!(text.contains(what), "{name} without {what}"));
     }
 }
 

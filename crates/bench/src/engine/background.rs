@@ -8,6 +8,7 @@
 use super::Beat;
 use super::groups::{Groups, Part};
 use super::heart::Heart;
+use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
@@ -40,6 +41,13 @@ pub(super) struct Orders<'a> {
     pub heart: &'a Heart<'a>,
 }
 
+/// Rests for the off time of a pulse.
+fn rest(world: &dyn Comm, heart: &Heart<'_>, pulse: Pulse) {
+    heart.tell(Beat::Rest);
+    world.pause(Time::from_secs(pulse.off_s));
+    heart.tell(Beat::Block);
+}
+
 /// Runs one rank's part of a background job. Collective over the job's group.
 pub(super) fn load(
     world: &dyn Comm,
@@ -52,15 +60,14 @@ pub(super) fn load(
     let (stop, heart) = (orders.stop, orders.heart);
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
+    let mut looks = Looks::load();
     let mut room = Vec::new();
     // Listens before it says that it is warm: a measured job without work sends its stop right after that.
     let told = groups.listen(world, part, &mut room);
     if let Some(pattern) = pattern.as_deref_mut() {
         pattern.arrange(0);
         // At least one: "warm" means that a step went through the network.
-        for _ in 0..stop.warmup.max(1) {
-            let _ = pattern.step();
-        }
+        looks.block(world, pattern, (stop.warmup.max(1), 0), End::Open, None);
     }
     groups.say_warm(world, part);
     heart.tell(Beat::Block);
@@ -73,31 +80,30 @@ pub(super) fn load(
         let wish = leader.as_mut().map_or(0, |l| l.wish(start));
         let sum = part.group.start_sum(wish as f64);
         if let Some(pattern) = pattern.as_deref_mut() {
-            recorder.block(world, pattern, steps);
+            looks.block(world, pattern, (0, steps), End::Open, Some(&mut recorder));
         }
         let agreed = sum.wait() as u64;
         heart.tell(Beat::Block);
-        if let Some(leader) = &mut leader {
-            leader.step_s = Some(world.now().since(start).secs() / f64::from(steps));
-        }
+        let step_s = world.now().since(start).secs() / f64::from(steps);
+        leader.iter_mut().for_each(|leader| leader.step_s = Some(step_s));
         steps = (agreed / STEP) as u32;
         if agreed & STOP != 0 {
             break;
         }
         if let (true, Some(pulse)) = (agreed & REST != 0, stop.pulse) {
-            heart.tell(Beat::Rest);
-            world.pause(Time::from_secs(pulse.off_s));
-            heart.tell(Beat::Block);
-            if let Some(leader) = &mut leader {
-                leader.burst = world.now();
-            }
+            rest(world, heart, pulse);
+            leader.iter_mut().for_each(|leader| leader.burst = world.now());
         }
     }
     partial.elapsed = world.now().since(begin).secs();
     if let Some(told) = leader.and_then(|l| l.told) {
         told.wait();
     }
-    partial.verdict = pattern.map(|p| p.verify());
+    if let Some(pattern) = pattern {
+        looks.finish(world, pattern);
+        partial.coverage = pattern.coverage();
+    }
+    partial.verdict = looks.verdict();
     partial.take(recorder);
     partial
 }

@@ -5,13 +5,13 @@
 
 use super::Beat;
 use super::heart::Heart;
+use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
 use super::wire;
 use crate::kernel::{LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
-use record::summary::Extremes;
 use record::{Batches, Ended, Histogram, Metric, Stop, Verdict};
 
 /// There are at least so many blocks in the time limit. More and shorter ones would end a test more sharply, but they bring the ranks
@@ -28,6 +28,8 @@ struct Agreed {
     elapsed: f64,
     best: f64,
     worst: f64,
+    /// Seconds of a look at everything, on the slowest rank.
+    look: f64,
 }
 
 /// Runs one rank's part of a measured job. Collective over the job's group.
@@ -40,8 +42,9 @@ pub(super) fn measure(
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial::default();
-    let mut extremes = Extremes::default();
     let mut pace = Pace::new(stop);
+    let mut looks = Looks::measured();
+    let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
     if let Some(pattern) = pattern.as_deref_mut() {
         pattern.arrange(0);
     }
@@ -51,8 +54,9 @@ pub(super) fn measure(
     // Only what was agreed may decide how long blocks are: clocks of ranks differ, and ranks that differ on a step count deadlock.
     let mut last = 0.0;
     if stop.time_s.is_some() {
-        let (_, agreed) = block(group, pattern.as_deref_mut(), None, metric, (1, 0), Some(0), start);
+        let agreed = block(group, pattern.as_deref_mut(), &mut looks, None, metric, (1, 0), Some(0), start);
         pace.step_took(agreed.elapsed, 1);
+        looks.plan(stop.warmup + stop.steps, holds, f64::from(stop.warmup + stop.steps) * agreed.elapsed, agreed.look);
         last = agreed.elapsed;
         heart.tell(Beat::Block);
     }
@@ -62,14 +66,11 @@ pub(super) fn measure(
         let (warmup, steps) = pace.next();
         // After the last block there is nothing to arrange: fresh data of a large problem take as long as the problem.
         let next = (done + 1 < stop.blocks).then(|| (done + 1) % u64::from(stop.arrangements));
-        let (verdict, agreed) =
-            block(group, pattern.as_deref_mut(), Some(&mut recorder), metric, (warmup, steps), next, start);
-        partial.verdict = Some(match partial.verdict.take() {
-            Some(earlier) => earlier.and(verdict),
-            None => verdict,
-        });
+        let (here, counts) = (Some(&mut recorder), (warmup, steps));
+        let agreed = block(group, pattern.as_deref_mut(), &mut looks, here, metric, counts, next, start);
+        looks.plan(warmup + steps, holds, agreed.elapsed - last, agreed.look);
         done += 1;
-        extremes.add(metric, agreed.best, agreed.worst);
+        partial.extremes.add(metric, agreed.best, agreed.worst);
         pace.step_took(agreed.elapsed - last, warmup + steps);
         last = agreed.elapsed;
         heart.tell(Beat::Block);
@@ -82,9 +83,11 @@ pub(super) fn measure(
     };
     partial.elapsed = group.now().since(begin).secs();
     partial.ranks = 1;
-    partial.extremes = extremes;
     partial.notes = pace.notes();
+    // A rank whose communicator is too small has looked at nothing, and all that was right.
+    partial.verdict = Some(looks.verdict().unwrap_or(Verdict::Right { checked: 0 }));
     if let Some(pattern) = pattern {
+        partial.coverage = pattern.coverage();
         partial.notes.extend(pattern.notes());
         partial.results = Results::new(pattern.results());
     }
@@ -114,39 +117,37 @@ fn due(turns: u64) -> bool {
     turns <= 12 || (1.2f64.powi((turns as f64).log(1.2) as i32)).ceil() as u64 == turns
 }
 
-/// One block: untimed steps, then timed ones if there is a recorder, the check, and the next arrangement.
+/// One block, with its looks, and the next arrangement.
+#[expect(clippy::too_many_arguments, reason = "one call for the pilot and one for the loop")]
 fn block(
     group: &dyn Comm,
     pattern: Option<&mut (dyn Pattern + '_)>,
+    looks: &mut Looks,
     recorder: Option<&mut Recorder>,
     metric: Metric,
-    (warmup, steps): (u32, u32),
+    steps: (u32, u32),
     next: Option<u64>,
     start: spec::Time,
-) -> (Verdict, Agreed) {
+) -> Agreed {
     // A rank whose communicator is too small sits out, but the agreement is collective over the whole job.
     let Some(pattern) = pattern else {
-        return (Verdict::Right { checked: 0 }, agree_on(group, None, metric, start));
+        return agree_on(group, None, 0.0, metric, start);
     };
-    for _ in 0..warmup {
-        let _ = pattern.step();
-    }
-    let value = recorder.and_then(|recorder| recorder.block(group, pattern, steps));
     // Checked and prepared before the agreement, so that this time counts towards the limit.
-    let verdict = pattern.verify();
+    let value = looks.block(group, pattern, steps, End::Whole, recorder);
     next.into_iter().for_each(|next| pattern.arrange(next));
-    (verdict, agree_on(group, value, metric, start))
+    agree_on(group, value, looks.cost(), metric, start)
 }
 
-/// One all-reduce: the longest elapsed time, and the best and worst value of the block.
-fn agree_on(group: &dyn Comm, value: Option<f64>, metric: Metric, start: spec::Time) -> Agreed {
+/// One all-reduce: the longest elapsed time and look, and the best and worst value of the block.
+fn agree_on(group: &dyn Comm, value: Option<f64>, look: f64, metric: Metric, start: spec::Time) -> Agreed {
     // Largest of v and of -v give both ends in one reduction; a rank without a value loses both.
     let ends = value.map_or([f64::NEG_INFINITY; 2], |v| [v, -v]);
-    let mut numbers = [group.now().since(start).secs(), ends[0], ends[1]];
+    let mut numbers = [group.now().since(start).secs(), ends[0], ends[1], look];
     group.settle(&mut numbers, Reduce::Max);
     let (highest, lowest) = (numbers[1], -numbers[2]);
     let (best, worst) = if metric.impact(lowest, highest) >= 1.0 { (lowest, highest) } else { (highest, lowest) };
-    Agreed { elapsed: numbers[0], best, worst }
+    Agreed { elapsed: numbers[0], best, worst, look: numbers[3] }
 }
 
 /// The mean over ranks of each rank's own tail quantile: near enough to the common one to count what lies beyond it.

@@ -9,6 +9,7 @@ mod background;
 mod counting;
 mod groups;
 mod heart;
+mod looks;
 mod measured;
 mod partial;
 mod recorder;

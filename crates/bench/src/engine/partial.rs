@@ -6,7 +6,7 @@ use super::wire;
 use crate::kernel::Kernel;
 use comm::Comm;
 use record::summary::Extremes;
-use record::{Batches, Ended, Histogram, Job, JobRecord, Summary, Verdict};
+use record::{Batches, Coverage, Ended, Histogram, Job, JobRecord, Summary, Verdict};
 use serde::{Deserialize, Serialize};
 use spec::Params;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ pub(super) struct Partial {
     pub bytes: u64,
     #[serde(with = "verdict")]
     pub verdict: Option<Verdict>,
+    pub coverage: Option<Coverage>,
     pub extremes: Extremes,
     pub notes: Vec<String>,
     pub samples: Histogram,
@@ -39,6 +40,7 @@ impl Default for Partial {
             elapsed: 0.0,
             bytes: 0,
             verdict: None,
+            coverage: None,
             extremes: Extremes::default(),
             notes: Vec::new(),
             samples: Histogram::default(),
@@ -69,6 +71,13 @@ impl Partial {
         self.skipped = self.skipped.take().or(other.skipped);
         self.verdict = match (self.verdict.take(), other.verdict) {
             (Some(a), Some(b)) => Some(a.and(b)),
+            (a, b) => a.or(b),
+        };
+        self.coverage = match (self.coverage, other.coverage) {
+            (Some(mut all), Some(more)) => {
+                all += more;
+                Some(all)
+            }
             (a, b) => a.or(b),
         };
         // Ranks say the same in the same words; the record says it once.
@@ -114,6 +123,7 @@ impl Partial {
             samples: part.samples,
             batches: part.batches,
             verdict: part.verdict.unwrap_or(Verdict::Unchecked { reason: "it did not run".into() }),
+            coverage: part.coverage,
             notes: part.notes,
             results: part.results.finish(),
             placements: Vec::new(),
@@ -171,6 +181,7 @@ mod tests {
         let mut part =
             Partial { job: 3, ranks: 2, elapsed: 1.5, bytes: 77 << 20, ended: Ended::Time, ..Partial::default() };
         part.verdict = Some(Verdict::Right { checked: 1 << 20 });
+        part.coverage = Some(Coverage { messages: 1 << 18, whole: 1 << 17, bytes: 1 << 21, seen_bytes: 1 << 20 });
         part.batches.threshold = Some(2e-6);
         for block in 0..blocks {
             for step in 0..200 {

@@ -9,7 +9,7 @@ use record::{Batches, Histogram, Metric};
 use spec::{Time, Work};
 
 /// Clock readings kept before they are put into the histogram; a longer block is recorded in pieces.
-const PIECE: usize = 1024;
+pub(super) const PIECE: u32 = 1024;
 
 /// Collects samples.
 pub(super) struct Recorder {
@@ -21,56 +21,72 @@ pub(super) struct Recorder {
     /// Bytes sent in timed steps.
     pub bytes: u64,
     stamps: Vec<(Time, Option<Work>)>,
+    /// Of the present block: what was done in which time, how many samples, and how many beyond the pilot threshold.
+    work: Option<Work>,
+    time: Time,
+    counted: u64,
+    beyond: u64,
 }
 
 impl Recorder {
     pub fn new(metric: Metric, steps: u32) -> Recorder {
-        let stamps = Vec::with_capacity(PIECE.min(steps as usize));
-        Recorder { metric, samples: Histogram::default(), batches: Batches::default(), bytes: 0, stamps }
+        let stamps = Vec::with_capacity(PIECE.min(steps) as usize);
+        Recorder {
+            metric,
+            samples: Histogram::default(),
+            batches: Batches::default(),
+            bytes: 0,
+            stamps,
+            work: None,
+            time: Time::ZERO,
+            counted: 0,
+            beyond: 0,
+        }
     }
 
-    /// Runs and records one block; its value over all steps, if this rank measured any.
-    pub fn block(&mut self, comm: &dyn Comm, pattern: &mut dyn Pattern, steps: u32) -> Option<f64> {
-        let (mut work, mut time) = (None, Time::ZERO);
-        let (mut beyond, before) = (0, self.samples.len());
-        let mut left = steps as usize;
-        while left > 0 {
-            let piece = left.min(PIECE);
-            left -= piece;
-            let start = comm.now();
-            for _ in 0..piece {
-                let done = pattern.step();
-                self.stamps.push((comm.now(), done));
-            }
-            time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(start));
-            // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.
-            beyond += self.empty_stamps(start, &mut work);
+    /// Runs some timed steps of a block.
+    pub fn piece(&mut self, comm: &dyn Comm, pattern: &mut dyn Pattern, steps: u32) {
+        if steps == 0 {
+            return;
         }
+        let start = comm.now();
+        for _ in 0..steps {
+            let done = pattern.step();
+            self.stamps.push((comm.now(), done));
+        }
+        self.time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(start));
+        // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.
+        self.empty_stamps(start);
+    }
+
+    /// Ends a block of so many steps; its value over all of them, if this rank measured any.
+    pub fn end(&mut self, steps: u32) -> Option<f64> {
+        let (work, time) = (self.work.take(), std::mem::take(&mut self.time));
+        let (beyond, counted) = (std::mem::take(&mut self.beyond), std::mem::take(&mut self.counted));
         // A rank that only takes part, as the root of an incast, has no value to add.
-        let work: Work = work?;
+        let work = work?;
         // The bulk value: all work over all time; a duration has no work to divide by, so it is of the average step.
         let value =
             self.metric.value(work, time) * if self.metric == Metric::Duration { 1.0 / f64::from(steps) } else { 1.0 };
         // Before the pilot has set a threshold nothing can be beyond it, so those samples do not count.
-        let counted = if self.batches.threshold.is_some() { self.samples.len() - before } else { 0 };
+        let counted = if self.batches.threshold.is_some() { counted } else { 0 };
         self.batches.add(value, beyond, counted);
         Some(value)
     }
 
-    /// Moves the waiting times into the histogram; how many were beyond the pilot threshold.
-    fn empty_stamps(&mut self, start: Time, total: &mut Option<Work>) -> u64 {
+    /// Moves the waiting times into the histogram.
+    fn empty_stamps(&mut self, start: Time) {
         let mut begin = start;
-        let mut beyond = 0;
         for (end, work) in self.stamps.drain(..) {
             if let Some(work) = work {
                 let value = self.metric.value(work, end.since(begin));
                 self.samples.record(self.metric, value);
                 self.bytes += work.bytes;
-                *total = Some(total.unwrap_or(Work::NONE) + work);
-                beyond += u64::from(self.batches.threshold.is_some_and(|t| self.metric.impact(t, value) > 1.0));
+                self.work = Some(self.work.unwrap_or(Work::NONE) + work);
+                self.counted += 1;
+                self.beyond += u64::from(self.batches.threshold.is_some_and(|t| self.metric.impact(t, value) > 1.0));
             }
             begin = end;
         }
-        beyond
     }
 }

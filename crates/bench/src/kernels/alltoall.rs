@@ -1,9 +1,9 @@
 //! All-to-all: the machine's own collective as a canary, and the pairwise exchange that GPCNeT uses as a congestor.
 
 use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Setup, Steps, Traits};
-use crate::payload::{Lanes, Stamp};
+use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
-use record::{Metric, Verdict};
+use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Work};
 
 /// GPCNeT's "Multiple Alltoall" and, in pairs, its congestor "Alltoall".
@@ -59,8 +59,7 @@ struct Collective<'c> {
     comm: &'c dyn Comm,
     size: usize,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    mail: Mail,
 }
 
 fn start_collective(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -68,8 +67,7 @@ fn start_collective(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> 
     if partners > 0 {
         return Err(Refusal(format!("alltoall: partners={partners}: a collective has all of them; write by=pairs")));
     }
-    let lanes = || Lanes::new(setup.payload, n, size);
-    Ok(Box::new(Collective { comm: setup.comm, size, round: 0, out: lanes(), into: lanes() }))
+    Ok(Box::new(Collective { comm: setup.comm, size, round: 0, mail: Mail::new(setup.payload, size, (n, n), n) }))
 }
 
 /// Bytes that leave this rank: its own block stays.
@@ -80,29 +78,45 @@ fn sent(n: usize, size: usize) -> Work {
 impl Pattern for Collective<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        let sender = self.comm.rank();
-        (0..self.comm.size()).for_each(|lane| self.out.fill(lane, Stamp { sender, round, lane: lane as u32 }));
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
-        let n = self.comm.size();
-        self.comm.alltoall(self.out.all(n), self.into.all_mut(n));
-        Some(sent(n, self.size))
+        let (out, into) = self.mail.step();
+        self.comm.alltoall(out.all(), into.all());
+        Some(sent(self.comm.size(), self.size))
+    }
+
+    fn holds(&self) -> u32 {
+        self.mail.holds()
     }
 
     fn verify(&mut self) -> Verdict {
-        let lane = self.comm.rank() as u32;
-        let check = |sender| self.into.check(sender, Stamp { sender, round: self.round, lane });
-        (0..self.comm.size()).map(check).reduce(Verdict::and).expect("at least one rank")
+        let me = self.comm.rank() as u32;
+        self.mail.verify(|_, sender| (sender, me))
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let me = self.comm.rank() as u32;
+        self.mail.glance(random, |_, sender| (sender, me))
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }
 
 /// Tag of the pairwise exchange.
 // The number is GPCNeT's.
 const TAG: Tag = 987;
+/// Partners of a step whose messages have memory of their own; those of more overwrite the first ones.
+// Chosen: a congestor of a large machine has 8, and 64 messages of 4 KiB are little for a rank.
+const APART: usize = 64;
 
-/// One message at a time in each direction, so two buffers do for any number of peers.
+/// One message at a time in each direction, so one buffer to send from does for any number of peers.
 struct Pairwise<'c> {
     comm: &'c dyn Comm,
     size: usize,
@@ -111,52 +125,81 @@ struct Pairwise<'c> {
     /// The exchange that was last, 1 to n - 1 in turn.
     last: usize,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    /// Lanes that the partners of a step take in turn.
+    lanes: usize,
+    mail: Mail,
 }
 
 fn start_pairwise(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
-    let lane = || Lanes::new(setup.payload, 1, size);
     let all = setup.comm.size() - 1;
     let each = match setup.params.count("partners") as usize {
         0 => all,
         n => n.min(all),
     };
-    Ok(Box::new(Pairwise { comm: setup.comm, size, each, last: all, round: 0, out: lane(), into: lane() }))
+    let lanes = each.min(APART);
+    let mail = Mail::new(setup.payload, size, (1, lanes), lanes);
+    Ok(Box::new(Pairwise { comm: setup.comm, size, each, last: all, round: 0, lanes, mail }))
+}
+
+/// Whom exchange `i` of rank `me` of `n` sends to and receives from.
+fn partners(me: usize, n: usize, i: usize) -> (usize, usize) {
+    // With a power of two both partners of an exchange are one rank, as in the original.
+    if n.is_power_of_two() { (me ^ i, me ^ i) } else { ((me + i) % n, (me + n - i) % n) }
 }
 
 impl Pairwise<'_> {
-    /// Whom exchange `i` sends to and receives from.
-    fn partners(&self, i: usize) -> (usize, usize) {
-        let (me, n) = (self.comm.rank(), self.comm.size());
-        // With a power of two both partners of an exchange are one rank, as in the original.
-        if n.is_power_of_two() { (me ^ i, me ^ i) } else { ((me + i) % n, (me + n - i) % n) }
+    /// Who sent what is in a lane.
+    fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
+        let (me, n, each, last, lanes) = (self.comm.rank(), self.comm.size(), self.each, self.last, self.lanes);
+        move |ago, lane| {
+            // The last exchange of a step that used the lane, and how many came after it.
+            let at = lane + (each - 1 - lane) / lanes * lanes;
+            let after = (each - 1 - at + ago as usize * each) % (n - 1);
+            (partners(me, n, (last + n - 2 - after) % (n - 1) + 1).1, 0)
+        }
     }
 }
 
 impl Pattern for Pairwise<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
-        for _ in 0..self.each {
+        let (me, n) = (self.comm.rank(), self.comm.size());
+        let (out, mut into) = self.mail.step();
+        for i in 0..self.each {
             // From 1 to n - 1: exchange 0, which the original has, would be of a rank with itself.
-            self.last = self.last % (self.comm.size() - 1) + 1;
-            let (to, from) = self.partners(self.last);
-            let into = self.into.buffers().next().expect("one lane");
-            let data = self.out.data(0);
-            self.comm.exchange(&mut [Op::Recv { from, tag: TAG, into }, Op::Send { to, tag: TAG, data }]);
+            self.last = self.last % (n - 1) + 1;
+            let (to, from) = partners(me, n, self.last);
+            let receive = Op::Recv { from, tag: TAG, into: into.lane(i % self.lanes) };
+            self.comm.exchange(&mut [receive, Op::Send { to, tag: TAG, data: out.lane(0) }]);
         }
+        self.mail.overwritten((self.each - self.lanes) as u64);
         // `sent` takes a number of ranks and leaves one out: the rank itself.
         Some(sent(self.each + 1, self.size))
     }
 
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let (_, sender) = self.partners(self.last);
-        self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
+        let sender = self.sender();
+        self.mail.verify(sender)
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let sender = self.sender();
+        self.mail.glance(random, sender)
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }

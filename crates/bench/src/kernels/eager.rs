@@ -7,9 +7,9 @@
 use super::pair::{leads, partner};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
-use crate::payload::{Stamp, unchecked};
+use crate::payload::{Stamp, Tally, unchecked};
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
-use record::{Metric, Payload, Verdict};
+use record::{Coverage, Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Time, Work};
 
 /// The search; its numbers are `passes_to_bytes`, `blocks_from_bytes` (0: none) and `split_votes`.
@@ -128,7 +128,7 @@ struct Limit<'c> {
     carried: bool,
     bytes: Vec<u8>,
     round: u64,
-    verdict: Verdict,
+    tally: Tally,
     found: Option<Search>,
 }
 
@@ -154,7 +154,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         carried,
         bytes: vec![0; room],
         round: 0,
-        verdict: Verdict::Right { checked: 0 },
+        tally: Tally::default(),
         found: None,
     }))
 }
@@ -167,7 +167,7 @@ impl Limit<'_> {
 
     /// The leader's send of one size; its time in seconds.
     fn send(&mut self, peer: usize, size: u64, late: bool) -> f64 {
-        let stamp = Stamp { sender: self.comm.rank(), round: self.round, lane: 0 };
+        let stamp = Stamp { sender: self.comm.rank(), round: self.round, step: 0, lane: 0 };
         if self.carried {
             stamp.fill(&mut self.bytes[..size as usize]);
         }
@@ -213,9 +213,8 @@ impl Limit<'_> {
             let into = if self.carried { Buffer::Bytes(&mut self.bytes[..size]) } else { Buffer::Len(size) };
             self.comm.exchange(&mut [Op::Recv { from: peer, tag: MESSAGE, into }]);
             if self.carried {
-                let stamp = Stamp { sender: peer, round: self.round, lane: 0 };
-                let verdict = stamp.check(&self.bytes[..size]);
-                self.verdict = std::mem::replace(&mut self.verdict, Verdict::Right { checked: 0 }).and(verdict);
+                let stamp = Stamp { sender: peer, round: self.round, step: 0, lane: 0 };
+                self.tally.whole(stamp, &self.bytes[..size]);
                 // Or the next message of this size could be missing and would still look right.
                 self.bytes[..size].fill(0);
             }
@@ -227,7 +226,6 @@ impl Limit<'_> {
 impl Pattern for Limit<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.verdict = Verdict::Right { checked: 0 };
     }
 
     fn step(&mut self) -> Option<Work> {
@@ -242,8 +240,12 @@ impl Pattern for Limit<'_> {
     fn verify(&mut self) -> Verdict {
         match partner(self.comm) {
             Some(_) if !leads(self.comm) && !self.carried => unchecked(),
-            _ => self.verdict.clone(),
+            _ => self.tally.verdict(),
         }
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.carried.then_some(self.tally.coverage)
     }
 
     fn results(&mut self) -> Vec<NamedNumber> {

@@ -4,9 +4,9 @@
 //! others sent; the other kernels are timed by the others, whose step ends when the data is where it belongs. Left out on purpose: the original's exchange of a rank with itself.
 
 use crate::kernel::{Kernel, Pattern, Setup, Traits};
-use crate::payload::{Lanes, Stamp, unchecked};
+use crate::payload::{Mail, Slots, Stamp, Tally, unchecked};
 use comm::{Access, Comm, Op, Refusal, Tag, Window};
-use record::{Metric, Payload, Verdict};
+use record::{Coverage, Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes per message");
@@ -56,8 +56,7 @@ struct TwoSided<'c> {
     /// Whether the root receives.
     inward: bool,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    mail: Mail,
 }
 
 fn start_incast(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -75,142 +74,200 @@ fn two_sided(setup: Setup<'_>, inward: bool) -> TwoSided<'_> {
         (false, false) => 1,
         _ => 0,
     };
-    let out = Lanes::new(setup.payload, 1, size);
-    TwoSided { comm, size, inward, round: 0, out, into: Lanes::new(setup.payload, receives, size) }
+    let widest = if inward { comm.size() - 1 } else { 1 };
+    TwoSided { comm, size, inward, round: 0, mail: Mail::new(setup.payload, size, (1, receives), widest) }
 }
 
 impl Pattern for TwoSided<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
         let n = self.comm.size();
+        let (out, mut into) = self.mail.step();
         match (self.comm.rank() == ROOT, self.inward) {
             (true, true) => {
                 let receive = |(from, into)| Op::Recv { from, tag: TAG, into };
-                let mut ops: Vec<Op> = (1..n).zip(self.into.buffers()).map(receive).collect();
+                let mut ops: Vec<Op> = (1..n).zip(into.lanes()).map(receive).collect();
                 self.comm.exchange(&mut ops);
                 let senders = n as u64 - 1;
                 Some(Work { senders, ..Work::messages(senders, senders * self.size as u64) })
             }
             (true, false) => {
-                let mut ops: Vec<Op> = (1..n).map(|to| Op::Send { to, tag: TAG, data: self.out.data(0) }).collect();
+                let mut ops: Vec<Op> = (1..n).map(|to| Op::Send { to, tag: TAG, data: out.lane(0) }).collect();
                 self.comm.exchange(&mut ops);
                 None
             }
             (false, true) => {
-                self.comm.exchange(&mut [Op::Send { to: ROOT, tag: TAG, data: self.out.data(0) }]);
+                self.comm.exchange(&mut [Op::Send { to: ROOT, tag: TAG, data: out.lane(0) }]);
                 None
             }
             (false, false) => {
-                let into = self.into.buffers().next().expect("one lane");
-                self.comm.exchange(&mut [Op::Recv { from: ROOT, tag: TAG, into }]);
+                self.comm.exchange(&mut [Op::Recv { from: ROOT, tag: TAG, into: into.lane(0) }]);
                 Some(Work::messages(1, self.size as u64))
             }
         }
     }
 
+    // Looked at when the block is over: a root that looks between two steps would keep the others waiting in theirs.
     fn verify(&mut self) -> Verdict {
-        let round = self.round;
-        match (self.comm.rank() == ROOT, self.inward) {
-            (true, true) => {
-                let check = |sender: usize| self.into.check(sender - 1, Stamp { sender, round, lane: 0 });
-                (1..self.comm.size()).map(check).reduce(Verdict::and).unwrap_or_else(unchecked)
-            }
-            (false, false) => self.into.check(0, Stamp { sender: ROOT, round, lane: 0 }),
-            _ => Verdict::Right { checked: 0 },
-        }
+        let inward = self.inward;
+        self.mail.verify(|_, lane| (if inward { lane + 1 } else { ROOT }, 0))
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }
 
-/// One-sided, either way.
-struct OneSided<'c> {
+/// Every rank puts into a place of its own, so that each message can be checked.
+struct Put<'c> {
     comm: &'c dyn Comm,
     window: Box<dyn Window + 'c>,
     size: usize,
-    put: bool,
     payload: Payload,
     round: u64,
-    lane: Lanes,
+    /// Of the root's window; `mail` has as many.
+    slots: Slots,
+    mail: Mail,
+    tally: Tally,
 }
 
 fn start_put(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    one_sided(setup, true)
-}
-
-fn start_get(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    one_sided(setup, false)
-}
-
-fn one_sided(setup: Setup<'_>, put: bool) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (comm, size, payload) = (setup.comm, setup.params.size("size"), setup.payload);
+    let (n, slots) = (comm.size(), Slots::new(setup.comm.size() * size));
     // Only the root's memory is used, and untouched pages cost nothing.
-    let slots = if put { comm.size() } else { 1 };
-    let window = comm.window(slots * size)?;
-    Ok(Box::new(OneSided { comm, window, size, put, payload, round: 0, lane: Lanes::new(payload, 1, size) }))
+    let window = comm.window(slots.most() * n * size)?;
+    let mail = Mail::new(payload, size, (1, 0), n);
+    Ok(Box::new(Put { comm, window, size, payload, round: 0, slots, mail, tally: Tally::default() }))
 }
 
-impl Pattern for OneSided<'_> {
+impl Put<'_> {
+    /// The root looks at what is in its window.
+    fn look(&mut self) {
+        let (n, size) = (self.comm.size(), self.size);
+        let mut bytes = vec![0; n * size];
+        for slot in self.slots.kept().map(|ago| self.slots.of(ago)) {
+            self.window.read(slot * n * size, &mut bytes);
+            for sender in 1..n {
+                let stamp = Stamp { sender, round: self.round, step: self.slots.stamp(slot), lane: 0 };
+                self.tally.whole(stamp, &bytes[sender * size..(sender + 1) * size]);
+            }
+        }
+        self.tally.missed(self.slots.lost() * (n as u64 - 1), size);
+    }
+}
+
+impl Pattern for Put<'_> {
+    // No barrier here: where data is checked, `verify` ends with one after the root has read.
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        let me = self.comm.rank();
-        // No barrier here: where data is checked, `verify` ends with one after the root has read.
-        if self.put {
-            self.lane.fill(0, Stamp { sender: me, round, lane: 0 });
-            return;
-        }
-        self.lane.clear();
-        if self.payload == Payload::Checked {
-            // Nobody reads the old data any more when the root writes, and nobody reads before it has written.
-            self.comm.barrier();
-            if me == ROOT {
-                let mut bytes = vec![0; self.size];
-                Stamp { sender: ROOT, round, lane: 0 }.fill(&mut bytes);
-                self.window.write(0, &bytes);
-            }
-            self.comm.barrier();
-        }
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.slots.renew(steps);
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
-        if self.comm.rank() == ROOT {
+        let (slot, me) = (self.slots.begin(), self.comm.rank());
+        let (out, _) = self.mail.step();
+        if me == ROOT {
             return None;
         }
-        let access = if self.put {
-            // A place of its own for every rank, so that each message can be checked.
-            Access::Put { to: ROOT, at: self.comm.rank() * self.size, data: self.lane.data(0) }
-        } else {
-            Access::Get { from: ROOT, at: 0, into: self.lane.buffers().next().expect("one lane") }
-        };
-        self.window.transfer(&mut [access]);
+        let at = (slot * self.comm.size() + me) * self.size;
+        self.window.transfer(&mut [Access::Put { to: ROOT, at, data: out.lane(0) }]);
         Some(Work::messages(1, self.size as u64))
     }
 
     fn verify(&mut self) -> Verdict {
-        let (round, size) = (self.round, self.size);
         if self.payload != Payload::Checked {
             return unchecked();
         }
-        if !self.put {
-            return match self.comm.rank() {
-                ROOT => Verdict::Right { checked: 0 },
-                _ => self.lane.check(0, Stamp { sender: ROOT, round, lane: 0 }),
-            };
-        }
         // All puts are complete before the root looks, and nobody puts again before it has looked.
         self.comm.barrier();
-        let mut verdict = Verdict::Right { checked: 0 };
         if self.comm.rank() == ROOT {
-            let mut bytes = vec![0; size];
-            for sender in 1..self.comm.size() {
-                self.window.read(sender * size, &mut bytes);
-                verdict = verdict.and(Stamp { sender, round, lane: 0 }.check(&bytes));
-            }
+            self.look();
+        }
+        self.slots.looked();
+        self.comm.barrier();
+        self.tally.verdict()
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        (self.payload == Payload::Checked).then_some(self.tally.coverage)
+    }
+}
+
+/// Every rank reads what the root has written.
+struct Get<'c> {
+    comm: &'c dyn Comm,
+    window: Box<dyn Window + 'c>,
+    size: usize,
+    payload: Payload,
+    round: u64,
+    /// Whether the root has written the data of the round.
+    written: bool,
+    mail: Mail,
+}
+
+fn start_get(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let (comm, size, payload) = (setup.comm, setup.params.size("size"), setup.payload);
+    let receives = usize::from(comm.rank() != ROOT);
+    let window = comm.window(size)?;
+    let mail = Mail::reading(payload, size, receives);
+    Ok(Box::new(Get { comm, window, size, payload, round: 0, written: false, mail }))
+}
+
+impl Pattern for Get<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+        self.written = false;
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
+        if self.payload != Payload::Checked || self.written {
+            return;
+        }
+        self.written = true;
+        // Nobody reads the old data any more when the root writes, and nobody reads before it has written.
+        self.comm.barrier();
+        if self.comm.rank() == ROOT {
+            let mut bytes = vec![0; self.size];
+            Stamp { sender: ROOT, round: self.round, step: 0, lane: 0 }.fill(&mut bytes);
+            self.window.write(0, &bytes);
         }
         self.comm.barrier();
-        verdict
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let (_, mut into) = self.mail.step();
+        if self.comm.rank() == ROOT {
+            return None;
+        }
+        self.window.transfer(&mut [Access::Get { from: ROOT, at: 0, into: into.lane(0) }]);
+        Some(Work::messages(1, self.size as u64))
+    }
+
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
+    fn verify(&mut self) -> Verdict {
+        self.mail.verify(|_, _| (ROOT, 0))
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        self.mail.glance(random, |_, _| (ROOT, 0))
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }

@@ -5,9 +5,9 @@
 //! ping-pong the **whole round trip** of one message each way; for streams the time **per message of one direction**.
 
 use crate::kernel::{Declares, Kernel, Pattern, Setup, Traits};
-use crate::payload::{Lanes, Stamp};
+use crate::payload::Mail;
 use comm::{Buffer, Comm, Op, Refusal, Tag};
-use record::{Metric, Verdict};
+use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 const SIZE: Param = Param::new("size", Kind::Size, "1KiB", "bytes of one message, one way");
@@ -63,6 +63,7 @@ const TINY: &[(&str, &str)] = &[("size", "3000")];
 
 const DATA: Tag = 11;
 const ACK: Tag = 12;
+const MEET: Tag = 13;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
@@ -87,8 +88,7 @@ struct Pair<'c> {
     window: usize,
     work: Work,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    mail: Mail,
 }
 
 fn start(setup: Setup<'_>, way: Way) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -102,54 +102,60 @@ fn start(setup: Setup<'_>, way: Way) -> Result<Box<dyn Pattern + '_>, Refusal> {
         window,
         work: Work::messages(window as u64, window as u64 * size as u64),
         round: 0,
-        out: Lanes::new(setup.payload, 1, size),
-        into: Lanes::new(setup.payload, if receives { window } else { 0 }, size),
+        mail: Mail::new(setup.payload, size, (1, if receives { window } else { 0 }), window),
     }))
 }
 
+/// Waits until the partner is as far: a look is not to be seen in the time of the step that follows it.
+pub(super) fn meet(comm: &dyn Comm, mail: &Mail) {
+    // Where there are no data a look takes no time.
+    if let Some(peer) = partner(comm).filter(|_| mail.coverage().is_some()) {
+        comm.exchange(&mut [Op::recv(peer, MEET, &mut [0]), Op::send(peer, MEET, &[1])]);
+    }
+}
+
 impl Pair<'_> {
-    fn send_one(&self, to: usize) {
-        self.comm.exchange(&mut [Op::Send { to, tag: DATA, data: self.out.data(0) }]);
-    }
-
-    fn receive_one(&mut self, from: usize) {
-        let into = self.into.buffers().next().expect("one lane");
-        self.comm.exchange(&mut [Op::Recv { from, tag: DATA, into }]);
-    }
-
     fn windows(&mut self, peer: usize, receives: bool, sends: bool) {
         let mut ops = Vec::with_capacity(2 * self.window);
+        let (out, into) = self.mail.step();
         if receives {
             let receive = |into| Op::Recv { from: peer, tag: DATA, into };
-            ops.extend(self.into.buffers().take(self.window).map(receive));
+            ops.extend(into.lanes().map(receive));
         }
         if sends {
-            let send = |_| Op::Send { to: peer, tag: DATA, data: self.out.data(0) };
+            let send = |_| Op::Send { to: peer, tag: DATA, data: out.lane(0) };
             ops.extend((0..self.window).map(send));
         }
         self.comm.exchange(&mut ops);
+    }
+
+    fn pingpong(&mut self, peer: usize, leads: bool) {
+        let (out, mut into) = self.mail.step();
+        let send = || self.comm.exchange(&mut [Op::Send { to: peer, tag: DATA, data: out.lane(0) }]);
+        if leads {
+            send();
+        }
+        self.comm.exchange(&mut [Op::Recv { from: peer, tag: DATA, into: into.lane(0) }]);
+        if !leads {
+            send();
+        }
     }
 }
 
 impl Pattern for Pair<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
         let peer = partner(self.comm)?;
         let leads = leads(self.comm);
         match (self.way, leads) {
-            (Way::Pingpong, true) => {
-                self.send_one(peer);
-                self.receive_one(peer);
-            }
-            (Way::Pingpong, false) => {
-                self.receive_one(peer);
-                self.send_one(peer);
-            }
+            (Way::Pingpong, _) => self.pingpong(peer, leads),
             (Way::Stream, true) => {
                 self.windows(peer, false, true);
                 // A send may end long before its message arrives; only the answer tells that the window is there.
@@ -164,14 +170,28 @@ impl Pattern for Pair<'_> {
         leads.then_some(self.work)
     }
 
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let nothing = Verdict::Right { checked: 0 };
-        let Some(sender) = partner(self.comm) else { return nothing };
-        if self.way == Way::Stream && leads(self.comm) {
-            return nothing;
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        let verdict = self.mail.verify(|_, _| (peer, 0));
+        meet(self.comm, &self.mail);
+        verdict
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        let verdict = self.mail.glance(random, |_, _| (peer, 0));
+        // Of a stream only one side has something to look at.
+        if self.way == Way::Stream {
+            meet(self.comm, &self.mail);
         }
-        let stamp = Stamp { sender, round: self.round, lane: 0 };
-        let verdicts = (0..self.window).map(|lane| self.into.check(lane, stamp));
-        verdicts.reduce(Verdict::and).unwrap_or(nothing)
+        verdict
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }

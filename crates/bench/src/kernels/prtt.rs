@@ -3,12 +3,12 @@
 //! The leader of a pair sends n messages of s bytes one after the other and computes for d between them; its partner answers the
 //! last one. The sample is the time from the first message to the answer.
 
-use super::pair::{leads, partner};
+use super::pair::{leads, meet, partner};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
-use crate::payload::{Lanes, Stamp};
+use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
-use record::{Metric, Verdict};
+use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Time, Work};
 
 /// The round trip with its three parameters.
@@ -43,6 +43,8 @@ const ANSWER: Tag = 42;
 /// The pause is so many times the slowest of some trips: shorter than a trip it would hide a part of the overhead.
 const LONGER: f64 = 1.5;
 const TRIPS: u32 = 5;
+/// Messages of a step that have memory of their own; those of more overwrite the first ones.
+const APART: usize = 64;
 
 struct Prtt<'c> {
     comm: &'c dyn Comm,
@@ -53,49 +55,49 @@ struct Prtt<'c> {
     /// Known to the leader alone, from the first arrangement on: only it pauses.
     pause: Option<Time>,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    /// The answer has lane 0 on the leader; on its partner every message has one, or as many as are kept apart.
+    mail: Mail,
+    lanes: usize,
 }
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
+    let messages = setup.params.count("messages").clamp(1, 1 << 20) as usize;
+    let kept = messages.min(APART);
+    let lanes = if leads(setup.comm) { 1 } else { kept };
     Ok(Box::new(Prtt {
         comm: setup.comm,
         stopwatch: setup.stopwatch,
         size,
-        messages: setup.params.count("messages").clamp(1, 1 << 20) as usize,
+        messages,
         spaced: setup.params.word("pause") == "trip",
         pause: None,
         round: 0,
-        out: Lanes::new(setup.payload, 1, size),
-        into: Lanes::new(setup.payload, 1, size),
+        mail: Mail::new(setup.payload, size, (1, lanes), kept),
+        lanes,
     }))
 }
 
 impl Prtt<'_> {
-    fn send(&self, to: usize, tag: Tag) {
-        self.comm.exchange(&mut [Op::Send { to, tag, data: self.out.data(0) }]);
-    }
-
-    fn receive(&mut self, from: usize, tag: Tag) {
-        let into = self.into.buffers().next().expect("one lane");
-        self.comm.exchange(&mut [Op::Recv { from, tag, into }]);
-    }
-
     /// One PRTT. The n messages before the answer are n - 1 pauses.
     fn trip(&mut self, peer: usize, messages: usize, pause: Option<Time>) {
-        if !leads(self.comm) {
-            (0..messages).for_each(|_| self.receive(peer, DATA));
-            self.send(peer, ANSWER);
+        let comm = self.comm;
+        let (out, mut into) = self.mail.step();
+        if !leads(comm) {
+            for i in 0..messages {
+                comm.exchange(&mut [Op::Recv { from: peer, tag: DATA, into: into.lane(i % self.lanes) }]);
+            }
+            comm.exchange(&mut [Op::Send { to: peer, tag: ANSWER, data: out.lane(0) }]);
+            self.mail.overwritten((messages - messages.min(self.lanes)) as u64);
             return;
         }
         for i in 0..messages {
-            self.send(peer, DATA);
+            comm.exchange(&mut [Op::Send { to: peer, tag: DATA, data: out.lane(0) }]);
             if let Some(time) = pause.filter(|_| i + 1 < messages) {
-                self.comm.pause(time);
+                comm.pause(time);
             }
         }
-        self.receive(peer, ANSWER);
+        comm.exchange(&mut [Op::Recv { from: peer, tag: ANSWER, into: into.lane(0) }]);
     }
 
     /// How long a single message and its answer take at most, measured once.
@@ -113,12 +115,14 @@ impl Prtt<'_> {
 impl Pattern for Prtt<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
         if let Some(peer) = partner(self.comm).filter(|_| self.spaced && self.pause.is_none()) {
+            self.mail.renew(self.comm.rank(), round, TRIPS);
             self.learn_pause(peer);
         }
-        // Last, because the trips that find the pause have left data of this round in the lane.
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
@@ -127,9 +131,26 @@ impl Pattern for Prtt<'_> {
         leads(self.comm).then(|| Work::messages(1, (self.messages * self.size) as u64))
     }
 
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let Some(sender) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
-        self.into.check(0, Stamp { sender, round: self.round, lane: 0 })
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        let verdict = self.mail.verify(|_, _| (peer, 0));
+        meet(self.comm, &self.mail);
+        verdict
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        let verdict = self.mail.glance(random, |_, _| (peer, 0));
+        meet(self.comm, &self.mail);
+        verdict
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 
     fn results(&mut self) -> Vec<NamedNumber> {

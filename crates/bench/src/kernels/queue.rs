@@ -2,9 +2,9 @@
 
 use super::pair::{leads, partner};
 use crate::kernel::{Declares, Kernel, Pattern, Setup, Traits};
-use crate::payload::{Lanes, Stamp};
+use crate::payload::Mail;
 use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
-use record::{Metric, Verdict};
+use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// Many receives posted in the order of the messages or against it.
@@ -40,8 +40,7 @@ struct Queue<'c> {
     messages: usize,
     reverse: bool,
     round: u64,
-    out: Lanes,
-    into: Lanes,
+    mail: Mail,
 }
 
 fn start_queue(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -55,25 +54,27 @@ fn start_queue(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         messages,
         reverse: setup.params.word("order") == "reverse",
         round: 0,
-        out: Lanes::new(setup.payload, 1, size),
-        into: Lanes::new(setup.payload, lanes, size),
+        mail: Mail::new(setup.payload, size, (1, lanes), messages),
     }))
 }
 
 impl Pattern for Queue<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
-        self.out.fill(0, Stamp { sender: self.comm.rank(), round, lane: 0 });
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
         let peer = partner(self.comm)?;
         let (comm, n, reverse) = (self.comm, self.messages, self.reverse);
+        let (out, into) = self.mail.step();
         if leads(comm) {
             let tag = |i: usize| FIRST + if reverse { n - 1 - i } else { i } as Tag;
             let receive = |(i, into)| Op::Recv { from: peer, tag: tag(i), into };
-            let ops = self.into.buffers().take(n).enumerate().map(receive).collect();
+            let ops = into.lanes().enumerate().map(receive).collect();
             let pending = comm.begin(ops);
             // Only now are all receives posted.
             comm.exchange(&mut [Op::send(peer, GO, &[1])]);
@@ -82,15 +83,27 @@ impl Pattern for Queue<'_> {
         }
         comm.exchange(&mut [Op::recv(peer, GO, &mut [0])]);
         let mut ops: Vec<Op> =
-            (0..n).map(|i| Op::Send { to: peer, tag: FIRST + i as Tag, data: self.out.data(0) }).collect();
+            (0..n).map(|i| Op::Send { to: peer, tag: FIRST + i as Tag, data: out.lane(0) }).collect();
         comm.exchange(&mut ops);
         None
     }
 
+    // The leader alone looks, before it says go: nobody is timed meanwhile.
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let nothing = Verdict::Right { checked: 0 };
-        let Some(sender) = partner(self.comm).filter(|_| leads(self.comm)) else { return nothing };
-        let stamp = Stamp { sender, round: self.round, lane: 0 };
-        (0..self.messages).map(|lane| self.into.check(lane, stamp)).reduce(Verdict::and).unwrap_or(nothing)
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        self.mail.verify(|_, _| (peer, 0))
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
+        self.mail.glance(random, |_, _| (peer, 0))
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }

@@ -4,9 +4,9 @@
 //! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
 
 use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits};
-use crate::payload::{Lanes, Stamp};
+use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
-use record::{Metric, Verdict};
+use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
 
 pub(super) const ORDER: Param =
@@ -109,10 +109,8 @@ struct Ring<'c> {
     round: u64,
     left: usize,
     right: usize,
-    /// Lane 0 goes left, lane 1 goes right.
-    out: Lanes,
-    /// Lanes `2 i` come from the left, `2 i + 1` from the right.
-    into: Lanes,
+    /// Lane 0 goes left, lane 1 goes right. Lanes `2 i` come from the left, `2 i + 1` from the right.
+    mail: Mail,
 }
 
 fn start(setup: Setup<'_>, sync: bool) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -128,8 +126,7 @@ fn start(setup: Setup<'_>, sync: bool) -> Result<Box<dyn Pattern + '_>, Refusal>
         round: 0,
         left: 0,
         right: 0,
-        out: Lanes::new(setup.payload, 2, size),
-        into: Lanes::new(setup.payload, 2 * window, size),
+        mail: Mail::new(setup.payload, size, (2, 2 * window), 2 * window),
     }))
 }
 
@@ -137,30 +134,37 @@ impl Ring<'_> {
     /// One message each way: no allocation on the path that measures latency.
     fn exchange_one(&mut self) {
         let (left, right, comm) = (self.left, self.right, self.comm);
-        let mut into = self.into.buffers();
+        let (out, into) = self.mail.step();
+        let mut into = into.lanes();
         let (from_left, from_right) = (into.next().expect("two lanes"), into.next().expect("two lanes"));
         comm.exchange(&mut [
             Op::Recv { from: left, tag: RIGHTWARD, into: from_left },
             Op::Recv { from: right, tag: LEFTWARD, into: from_right },
-            Op::Send { to: left, tag: LEFTWARD, data: self.out.data(0) },
-            Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) },
+            Op::Send { to: left, tag: LEFTWARD, data: out.lane(0) },
+            Op::Send { to: right, tag: RIGHTWARD, data: out.lane(1) },
         ]);
     }
 
     fn exchange_window(&mut self) {
         let (left, right, comm) = (self.left, self.right, self.comm);
         let mut ops = Vec::with_capacity(4 * self.window);
+        let (out, into) = self.mail.step();
         // Every receive has a lane of its own; those of one side share a buffer in the original, which MPI does not allow.
         let sides = [(left, RIGHTWARD), (right, LEFTWARD)].into_iter().cycle();
-        // Lanes do not end where data is not carried, so the number of messages ends the loop.
-        for ((from, tag), into) in sides.zip(self.into.buffers()).take(2 * self.window) {
+        for ((from, tag), into) in sides.zip(into.lanes()) {
             ops.push(Op::Recv { from, tag, into });
         }
         for _ in 0..self.window {
-            ops.push(Op::Send { to: left, tag: LEFTWARD, data: self.out.data(0) });
-            ops.push(Op::Send { to: right, tag: RIGHTWARD, data: self.out.data(1) });
+            ops.push(Op::Send { to: left, tag: LEFTWARD, data: out.lane(0) });
+            ops.push(Op::Send { to: right, tag: RIGHTWARD, data: out.lane(1) });
         }
         comm.exchange(&mut ops);
+    }
+
+    /// Who sent what is in a lane, and in which of its own.
+    fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
+        let (left, right) = (self.left, self.right);
+        move |_, lane| if lane % 2 == 0 { (left, 1) } else { (right, 0) }
     }
 }
 
@@ -168,10 +172,10 @@ impl Pattern for Ring<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
         (self.left, self.right) = neighbours(self.comm, &self.order, self.seed, round);
-        let sender = self.comm.rank();
-        self.out.fill(0, Stamp { sender, round, lane: 0 });
-        self.out.fill(1, Stamp { sender, round, lane: 1 });
-        self.into.clear();
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
@@ -187,13 +191,22 @@ impl Pattern for Ring<'_> {
         Some(self.work)
     }
 
+    // All ranks look at as many bytes after the same step, so a look keeps nobody waiting for long.
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let round = self.round;
-        let expected = |lane: usize| match lane % 2 {
-            0 => Stamp { sender: self.left, round, lane: 1 },
-            _ => Stamp { sender: self.right, round, lane: 0 },
-        };
-        let verdicts = (0..2 * self.window).map(|lane| self.into.check(lane, expected(lane)));
-        verdicts.reduce(Verdict::and).expect("a window has lanes")
+        let sender = self.sender();
+        self.mail.verify(sender)
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let sender = self.sender();
+        self.mail.glance(random, sender)
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::ring::{BANDWIDTH_LOOPS, LATENCY_LOOPS, ORDER, neighbours};
 use crate::kernel::{Kernel, Pattern, Setup, Traits};
-use crate::payload::{Lanes, Stamp, unchecked};
+use crate::payload::{Mail, Slots, Stamp, Tally, unchecked};
 use comm::{Access, Comm, Refusal, Window};
-use record::{Metric, Payload, Verdict};
+use record::{Coverage, Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// GPCNeT's "RR Get Lat".
@@ -43,7 +43,7 @@ pub const PUT_BANDWIDTH: Kernel = Kernel {
     traits: Traits {
         title: Some(|_, _| "RR Put BW"),
         measured: BANDWIDTH_LOOPS,
-        tiny: &[("size", "3000"), ("window", "3")],
+        tiny: &[("size", "1000"), ("window", "3")],
         ..Traits::PLAIN
     },
     start: start_put,
@@ -63,8 +63,8 @@ struct Base<'c> {
 }
 
 impl<'c> Base<'c> {
-    fn new(setup: Setup<'c>, size: usize) -> Result<Base<'c>, Refusal> {
-        let window = setup.comm.window(2 * size)?;
+    fn new(setup: Setup<'c>, size: usize, window: usize) -> Result<Base<'c>, Refusal> {
+        let window = setup.comm.window(window)?;
         let order = setup.params.word("order").to_string();
         let Setup { comm, seed, payload, .. } = setup;
         Ok(Base { comm, window, order, seed, payload, size, round: 0, left: 0, right: 0 })
@@ -79,34 +79,52 @@ impl<'c> Base<'c> {
 /// Half 0 of every window is read by the right neighbour, half 1 by the left one.
 struct GetRing<'c> {
     base: Base<'c>,
-    into: Lanes,
+    /// Whether the window holds the data of the round.
+    written: bool,
+    mail: Mail,
 }
 
 fn start_get(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, payload) = (setup.params.size("size"), setup.payload);
-    Ok(Box::new(GetRing { base: Base::new(setup, size)?, into: Lanes::new(payload, 2, size) }))
+    let base = Base::new(setup, size, 2 * size)?;
+    Ok(Box::new(GetRing { base, written: false, mail: Mail::reading(payload, size, 2) }))
+}
+
+impl GetRing<'_> {
+    /// Who wrote what is in a lane, and in which half.
+    fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
+        let Base { left, right, .. } = self.base;
+        move |_, lane| if lane == 0 { (left, 0) } else { (right, 1) }
+    }
 }
 
 impl Pattern for GetRing<'_> {
     fn arrange(&mut self, round: u64) {
         self.base.arrange(round);
-        self.into.clear();
-        if self.base.payload == Payload::Checked {
-            let (sender, size) = (self.base.comm.rank(), self.base.size);
-            // Readers of the last block must be done before the memory changes, and the change must be there before they read again.
-            self.base.comm.barrier();
-            let mut bytes = vec![0; size];
-            for lane in 0..2 {
-                Stamp { sender, round, lane }.fill(&mut bytes);
-                self.base.window.write(lane as usize * size, &bytes);
-            }
-            self.base.comm.barrier();
+        self.written = false;
+    }
+
+    fn renew(&mut self, steps: u32) {
+        let (sender, round, size) = (self.base.comm.rank(), self.base.round, self.base.size);
+        self.mail.renew(sender, round, steps);
+        if self.base.payload != Payload::Checked || self.written {
+            return;
         }
+        self.written = true;
+        // Readers of the last block must be done before the memory changes, and the change must be there before they read again.
+        self.base.comm.barrier();
+        let mut bytes = vec![0; size];
+        for lane in 0..2 {
+            Stamp { sender, round, step: 0, lane }.fill(&mut bytes);
+            self.base.window.write(lane as usize * size, &bytes);
+        }
+        self.base.comm.barrier();
     }
 
     fn step(&mut self) -> Option<Work> {
         let Base { left, right, size, .. } = self.base;
-        let mut into = self.into.buffers();
+        let (_, into) = self.mail.step();
+        let mut into = into.lanes();
         let (from_left, from_right) = (into.next().expect("two lanes"), into.next().expect("two lanes"));
         self.base.window.transfer(&mut [
             Access::Get { from: left, at: 0, into: from_left },
@@ -115,60 +133,118 @@ impl Pattern for GetRing<'_> {
         Some(Work::messages(2, 2 * size as u64))
     }
 
+    fn holds(&self) -> u32 {
+        self.mail.holds()
+    }
+
     fn verify(&mut self) -> Verdict {
-        let Base { left, right, round, .. } = self.base;
-        let from_left = self.into.check(0, Stamp { sender: left, round, lane: 0 });
-        from_left.and(self.into.check(1, Stamp { sender: right, round, lane: 1 }))
+        let sender = self.sender();
+        self.mail.verify(sender)
+    }
+
+    fn glance(&mut self, random: u64) -> Verdict {
+        let sender = self.sender();
+        self.mail.glance(random, sender)
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.mail.coverage()
     }
 }
 
-/// Half 0 of every window is written by the right neighbour, half 1 by the left one.
+/// Every put of a step has a place of its own, in the window of its target: those that the right neighbour writes, then the left one's.
 struct PutRing<'c> {
     base: Base<'c>,
     depth: usize,
-    out: Lanes,
+    /// Of the window; `mail` has as many.
+    slots: Slots,
+    mail: Mail,
+    tally: Tally,
 }
 
 fn start_put(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, depth) = (setup.params.size("size"), setup.params.count("window").max(1) as usize);
-    let payload = setup.payload;
-    Ok(Box::new(PutRing { base: Base::new(setup, size)?, depth, out: Lanes::new(payload, 2, size) }))
+    let (payload, slots) = (setup.payload, Slots::new(2 * depth * size));
+    let base = Base::new(setup, size, slots.most() * 2 * depth * size)?;
+    let mail = Mail::new(payload, size, (2, 0), 2 * depth);
+    Ok(Box::new(PutRing { base, depth, slots, mail, tally: Tally::default() }))
+}
+
+/// Read from the own window at a time, at least: a message of a few bytes each would take a call each.
+const PIECE: usize = 64 << 10;
+
+impl PutRing<'_> {
+    fn look(&mut self) {
+        let Base { left, right, round, size, .. } = self.base;
+        let (depth, each) = (self.depth, 2 * self.depth);
+        if size == 0 {
+            return;
+        }
+        let mut bytes = vec![0; (PIECE / size).max(1) * size];
+        let messages = self.slots.kept().end as usize * each;
+        let mut done = 0;
+        while done < messages {
+            // Steps that are kept are in slots from the first on, in any order.
+            let piece = (bytes.len() / size).min(messages - done);
+            self.base.window.read(done * size, &mut bytes[..piece * size]);
+            for (i, message) in (done..done + piece).zip(bytes.chunks_exact(size)) {
+                let (sender, lane) = if i % each < depth { (right, 0) } else { (left, 1) };
+                self.tally.whole(Stamp { sender, round, step: self.slots.stamp(i / each), lane }, message);
+            }
+            done += piece;
+        }
+        self.tally.missed(self.slots.lost() * each as u64, size);
+    }
 }
 
 impl Pattern for PutRing<'_> {
     fn arrange(&mut self, round: u64) {
         self.base.arrange(round);
-        let sender = self.base.comm.rank();
-        for lane in 0..2 {
-            self.out.fill(lane, Stamp { sender, round, lane: lane as u32 });
-        }
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.slots.renew(steps);
+        self.mail.renew(self.base.comm.rank(), self.base.round, steps);
     }
 
     fn step(&mut self) -> Option<Work> {
         let Base { left, right, size, .. } = self.base;
+        let first = self.slots.begin() * 2 * self.depth;
+        let (out, _) = self.mail.step();
         let mut accesses = Vec::with_capacity(2 * self.depth);
-        for _ in 0..self.depth {
-            accesses.push(Access::Put { to: left, at: 0, data: self.out.data(0) });
-            accesses.push(Access::Put { to: right, at: size, data: self.out.data(1) });
+        for i in first..first + self.depth {
+            accesses.push(Access::Put { to: left, at: i * size, data: out.lane(0) });
+            accesses.push(Access::Put { to: right, at: (i + self.depth) * size, data: out.lane(1) });
         }
         self.base.window.transfer(&mut accesses);
         let puts = 2 * self.depth as u64;
         Some(Work::messages(puts, puts * size as u64))
     }
 
+    // Looked at when the block is over: a look needs barriers, and ranks that meet between two steps see other bandwidths.
     fn verify(&mut self) -> Verdict {
-        let Base { left, right, round, size, payload, .. } = self.base;
-        if payload != Payload::Checked {
+        if self.base.payload != Payload::Checked {
             return unchecked();
         }
         // Everybody's puts are complete at their targets before anybody looks, and nobody writes again before all have looked.
         self.base.comm.barrier();
-        let mut bytes = vec![0; size];
-        self.base.window.read(0, &mut bytes);
-        let from_right = Stamp { sender: right, round, lane: 0 }.check(&bytes);
-        self.base.window.read(size, &mut bytes);
-        let from_left = Stamp { sender: left, round, lane: 1 }.check(&bytes);
+        self.look();
+        self.slots.looked();
         self.base.comm.barrier();
-        from_right.and(from_left)
+        self.tally.verdict()
+    }
+
+    // A look at a part would need the barriers, too, and they are most of what a look costs.
+    fn glance(&mut self, _: u64) -> Verdict {
+        if self.base.payload != Payload::Checked {
+            return unchecked();
+        }
+        self.tally.missed((self.slots.kept().end + self.slots.lost()) * 2 * self.depth as u64, self.base.size);
+        self.slots.looked();
+        self.tally.verdict()
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        (self.base.payload == Payload::Checked).then_some(self.tally.coverage)
     }
 }

@@ -143,8 +143,8 @@ impl Hook for SendCounter {
 pub struct Spoiler {
     /// Work is left undone.
     pub work: Cell<bool>,
-    /// The last byte of every message that is longer than a control word arrives changed.
-    pub messages: Cell<bool>,
+    /// The last byte of so many messages that are longer than a control word arrives changed.
+    pub messages: Cell<u64>,
     pub spoiled: Cell<u64>,
 }
 
@@ -156,15 +156,22 @@ impl Spoiler {
         self.spoiled.set(self.spoiled.get() + 1);
     }
 
+    /// Whether the next message is to be spoiled, which is counted.
+    fn takes(&self) -> bool {
+        let left = self.messages.get();
+        self.messages.set(left.saturating_sub(1));
+        self.spoiled.set(self.spoiled.get() + u64::from(left > 0));
+        left > 0
+    }
+
     /// In the place of what was sent; the copy lives as long as the test.
     fn spoil(&self, data: &mut Data<'_>) {
         let Data::Bytes(bytes) = data else { return };
-        if self.messages.get() && bytes.len() > CONTROL_WORD {
+        if bytes.len() > CONTROL_WORD && self.takes() {
             let mut changed = bytes.to_vec();
             // Among others the exponent of a number, so that it is another number by far.
             *changed.last_mut().expect("longer than a word") ^= 0x40;
             *data = Data::Bytes(changed.leak());
-            self.count();
         }
     }
 }
@@ -181,10 +188,7 @@ impl Hook for Spoiler {
         for access in accesses {
             match access {
                 Access::Put { data, .. } if !done => self.spoil(data),
-                Access::Get { into: comm::Buffer::Bytes(bytes), .. } if done && self.messages.get() => {
-                    bytes[0] ^= 0x40;
-                    self.count();
-                }
+                Access::Get { into: comm::Buffer::Bytes(bytes), .. } if done && self.takes() => bytes[0] ^= 0x40,
                 _ => (),
             }
         }

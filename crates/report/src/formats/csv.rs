@@ -5,7 +5,7 @@ use crate::known::{mean, quantile};
 use crate::subjects::merits;
 use crate::view::View;
 use record::summary::QUANTILES;
-use record::{Interval, MachineRecord, Outcome, PhaseRecord};
+use record::{Interval, MachineRecord, Outcome, PhaseRecord, Verdict};
 use std::fmt::Write;
 
 const HEADER: &str = "run,suite,machine,nodes,ranks,seed,phase,job,kernel,role,statistic,value,low,high,unit\n";
@@ -71,6 +71,15 @@ impl Lines<'_> {
             add("samples", job.summary.samples as f64, None, "");
             add("bytes", job.bytes as f64, None, "B");
             add("elapsed", job.elapsed_s, None, "s");
+            if let Some(c) = job.coverage {
+                add("messages", c.messages as f64, None, "");
+                add("messages-compared", c.whole as f64, None, "");
+                add("bytes-arrived", c.bytes as f64, None, "B");
+                add("bytes-compared", c.seen_bytes as f64, None, "B");
+            }
+            if let Verdict::Wrong { wrong, .. } = job.verdict {
+                add("wrong", wrong as f64, None, "");
+            }
             if job.summary.samples > 0 {
                 let (scale, unit) = job.metric.shown();
                 let ends = |i: Option<Interval>| i.map(|i| Interval { low: i.low * scale, high: i.high * scale });

@@ -8,7 +8,7 @@ use crate::known::{Known, mean, quantile};
 use crate::subjects::merits;
 use crate::view::View;
 use record::summary::QUANTILES;
-use record::{JobRecord, Metric, Outcome, Role};
+use record::{JobRecord, Metric, Outcome, Role, Verdict};
 use std::fmt::Write;
 
 pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
@@ -23,6 +23,9 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     let mut families: Vec<Family> = METRICS.map(|(_, name, unit, help)| Family::new(name, unit, help)).into();
     let mut figures = Family::new("tailback_merit", "", "Figures of merit by name, each in its own unit.");
     let mut bytes = Family::new("tailback_sent_bytes", "bytes", "Bytes sent in timed steps, over all ranks of a job.");
+    let mut compared =
+        Family::new("tailback_compared_ratio", "ratio", "Share of the bytes that arrived which were compared.");
+    let mut wrong = Family::new("tailback_wrong_values", "values", "Values that were wrong.");
     for (i, view) in views.iter().enumerate() {
         let run = (i + 1).to_string();
         let ok = f64::from(u8::from(view.outcome() == Outcome::Pass));
@@ -31,7 +34,14 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
             for job in &phase.jobs {
                 let at = METRICS.iter().position(|m| m.0 == job.metric).expect("every metric has a family");
                 of_job(&mut families[at], &run, &phase.name, job);
-                bytes.sample(&[("run", &run), ("phase", &phase.name), ("job", &job.name)], job.bytes as f64);
+                let id = [("run", run.as_str()), ("phase", &phase.name), ("job", &job.name)];
+                bytes.sample(&id, job.bytes as f64);
+                if let Some(c) = job.coverage {
+                    compared.sample(&id, c.seen_bytes as f64 / c.bytes.max(1) as f64);
+                }
+                if let Some(n) = errors(job) {
+                    wrong.sample(&id, n);
+                }
             }
         }
         for merit in merits(view) {
@@ -44,7 +54,7 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
             }
         }
     }
-    let all = std::iter::once(passed).chain(families).chain([impact, bytes, figures]);
+    let all = std::iter::once(passed).chain(families).chain([impact, bytes, compared, wrong, figures]);
     all.for_each(|family| family.finish(&mut out));
     out.push_str("# EOF\n");
     Ok(out)
@@ -58,6 +68,16 @@ const METRICS: [(Metric, &str, &str, &str); 5] = [
     (Metric::Updates, "tailback_updates_per_second", "per_second", "Updates per second."),
     (Metric::Flops, "tailback_flops_per_second", "per_second", "Floating-point operations per second."),
 ];
+
+/// Values of a job that were wrong, of those that were looked at.
+fn errors(job: &JobRecord) -> Option<f64> {
+    let passed = job.results.get("errors").copied();
+    match job.verdict {
+        Verdict::Wrong { wrong, .. } => Some(wrong as f64),
+        Verdict::Right { checked } if checked > 0 => Some(passed.unwrap_or(0.0)),
+        _ => passed,
+    }
+}
 
 fn about(run: usize, view: &View<'_>) -> Vec<(&'static str, String)> {
     let record = view.record;

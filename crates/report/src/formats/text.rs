@@ -1,5 +1,6 @@
 //! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
 
+use crate::facts::{coverage, share};
 use crate::section::Room;
 use crate::subjects;
 use crate::view::View;
@@ -16,6 +17,9 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     }
     for section in subjects::sections(view).iter().filter(|s| s.room <= Room::Terminal) {
         let _ = writeln!(out, "{}\n", section.text().trim_end());
+    }
+    if let Some(all) = coverage(view) {
+        let _ = writeln!(out, "Data compared: {}\n", share(all));
     }
     merits(&mut out, view);
     let _ = writeln!(out, "RESULT: {}", view.outcome().word());

@@ -68,7 +68,7 @@ fn of_each(all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
     grid.header.push("data".into());
     for (row, (phase, job)) in grid.rows.iter_mut().zip(shown) {
         row[0] = phase.label(&job.name);
-        row.push(verdict(&job.verdict));
+        row.push(verdict(job));
     }
     if all.len() > ROWS {
         grid.caption = format!("The first {ROWS} of {} tests; the CSV format has all", all.len());

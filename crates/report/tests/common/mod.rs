@@ -52,6 +52,7 @@ pub fn job(name: &str, metric: Metric, role: Role, typical: f64, factor: f64, se
         samples,
         batches,
         verdict: Verdict::Right { checked: 100 },
+        coverage: None,
         notes: vec![],
         results: Default::default(),
         placements: Vec::new(),

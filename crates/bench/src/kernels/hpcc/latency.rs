@@ -6,9 +6,9 @@
 use super::pairs::{SHORTEST, clients, longer, servers, stride};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
-use crate::payload::unchecked;
+use crate::payload::{Slots, Stamp, Tally, unchecked};
 use comm::{Buffer, Comm, Data, Op, Reduce, Refusal, Tag, Vector, agree};
-use record::{Metric, Payload, Tells, Verdict};
+use record::{Coverage, Metric, Payload, Tells, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 /// HPCC's ping-pong.
@@ -38,8 +38,22 @@ pub const PING_PONG: Kernel = Kernel {
 const BALL: Tag = 360;
 const CONTROL: Tag = 361;
 const TOKEN: Tag = 362;
-/// What the server adds to the first and the last byte.
-const ADDED: u8 = 13;
+/// A control word holds the number of trips in its low bits, and the number of the measurement above.
+const LOOPS_BITS: u32 = 40;
+const BALLS: u64 = 1 << (u64::BITS - LOOPS_BITS);
+
+/// What tells the messages of a measurement from those of others.
+#[derive(Clone, Copy)]
+struct Ball {
+    client: usize,
+    number: u64,
+}
+
+impl Ball {
+    fn stamp(self, sender: usize, slot: usize) -> Stamp {
+        Stamp { sender, round: (self.client as u64) << 24 | self.number, step: slot as u64, lane: 0 }
+    }
+}
 
 struct PingPong<'c> {
     comm: &'c dyn Comm,
@@ -49,10 +63,12 @@ struct PingPong<'c> {
     loops: u64,
     measurements: u64,
     budget: f64,
+    /// Measurements that this rank has led, for their balls differ.
+    led: u64,
+    slots: Slots,
     out: Vec<u8>,
     into: Vec<u8>,
-    checked: u64,
-    wrong: u64,
+    tally: Tally,
     /// Shortest and longest one-way time, sums of times and of bandwidths, pairs.
     found: [f64; 5],
     stride: usize,
@@ -61,9 +77,6 @@ struct PingPong<'c> {
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
     let carried = setup.payload == Payload::Checked && size > 0;
-    // Never written but at its ends, as the original's: the kernel of an operating system backs such memory with one page of zeros, which is
-    // always in the cache. Copied memory would be half as fast to send within a node, and the number another one.
-    let room = || vec![0; if carried { size } else { 0 }];
     Ok(Box::new(PingPong {
         comm: setup.comm,
         stopwatch: setup.stopwatch,
@@ -72,38 +85,57 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         loops: setup.params.count("loops").max(1),
         measurements: setup.params.count("measurements").max(1),
         budget: setup.params.time("budget").secs(),
-        out: room(),
-        into: room(),
-        checked: 0,
-        wrong: 0,
+        led: 0,
+        slots: Slots::new(size),
+        out: Vec::new(),
+        into: Vec::new(),
+        tally: Tally::default(),
         found: [f64::INFINITY, 0.0, 0.0, 0.0, 0.0],
         stride: 1,
     }))
 }
 
 impl PingPong<'_> {
-    fn throw(&mut self, to: usize) {
-        let data = if self.carried { Data::Bytes(&self.out) } else { Data::Len(self.size) };
-        self.comm.exchange(&mut [Op::Send { to, tag: BALL, data }]);
-    }
-    fn catch(&mut self, from: usize) {
-        let into = if self.carried { Buffer::Bytes(&mut self.into) } else { Buffer::Len(self.size) };
-        self.comm.exchange(&mut [Op::Recv { from, tag: BALL, into }]);
-    }
-    fn mark(&mut self, value: u8) {
-        if let [first, .., last] = self.out.as_mut_slice() {
-            (*first, *last) = (value, value);
-        } else if let [only] = self.out.as_mut_slice() {
-            *only = value;
+    /// Fresh balls for a measurement of so many trips, before its first. The original's are never written but at their ends, which makes
+    /// them faster to send within a node than any that carry something.
+    fn prepare(&mut self, ball: Ball, trips: u64) {
+        let slots = self.slots.renew(u32::try_from(trips).unwrap_or(u32::MAX));
+        if !self.carried {
+            return;
+        }
+        let room = self.out.len().max(slots * self.size);
+        self.out.resize(room, 0);
+        self.into.resize(room, 0);
+        for (slot, out) in self.out.chunks_exact_mut(self.size).take(slots).enumerate() {
+            ball.stamp(self.comm.rank(), slot).fill(out);
         }
     }
-    fn seen(&self) -> Option<(u8, u8)> {
-        Some((*self.into.first()?, *self.into.last()?))
+
+    fn throw(&mut self, to: usize, slot: usize) {
+        let at = slot * self.size..(slot + 1) * self.size;
+        let data = if self.carried { Data::Bytes(&self.out[at]) } else { Data::Len(self.size) };
+        self.comm.exchange(&mut [Op::Send { to, tag: BALL, data }]);
+    }
+    fn catch(&mut self, from: usize, slot: usize) {
+        let at = slot * self.size..(slot + 1) * self.size;
+        let into = if self.carried { Buffer::Bytes(&mut self.into[at]) } else { Buffer::Len(self.size) };
+        self.comm.exchange(&mut [Op::Recv { from, tag: BALL, into }]);
     }
 
-    /// Tells the server how many round trips come, and waits until it is ready.
-    fn announce(&self, server: usize, loops: u64) {
-        let (number, mut ready) = (loops.to_le_bytes(), [0; 8]);
+    /// Looks at the balls of the other side when a measurement is over.
+    fn look(&mut self, ball: Ball, thrower: usize) {
+        if self.carried {
+            for slot in self.slots.kept().map(|ago| self.slots.of(ago)) {
+                self.tally.whole(ball.stamp(thrower, slot), &self.into[slot * self.size..(slot + 1) * self.size]);
+            }
+            self.tally.missed(self.slots.lost(), self.size);
+        }
+        self.slots.looked();
+    }
+
+    /// Tells the server how many round trips come, of which balls, and waits until it is ready.
+    fn announce(&self, server: usize, ball: Ball, loops: u64) {
+        let (number, mut ready) = ((ball.number << LOOPS_BITS | loops).to_le_bytes(), [0; 8]);
         self.comm.exchange(&mut [Op::send(server, CONTROL, &number)]);
         self.comm.exchange(&mut [Op::recv(server, CONTROL, &mut ready)]);
     }
@@ -114,12 +146,16 @@ impl PingPong<'_> {
         let mut best = f64::INFINITY;
         let mut done = 0;
         while done < self.measurements {
+            self.led = (self.led + 1) % BALLS;
+            let ball = Ball { client: self.comm.rank(), number: self.led };
+            self.prepare(ball, loops + 1);
             // As in the original the first trip of every measurement is not timed.
-            self.announce(server, loops + 1);
+            self.announce(server, ball, loops + 1);
             self.trips(server, 1);
             let lap = self.stopwatch.start();
             self.trips(server, loops);
             let took = lap.seconds();
+            self.look(ball, server);
             // Too short for the clock: done again with a longer loop, and not counted.
             if took < SHORTEST {
                 loops = longer(loops);
@@ -129,21 +165,15 @@ impl PingPong<'_> {
             done += 1;
         }
         // No more trips: the server goes on to its next client.
-        self.announce(server, 0);
+        self.announce(server, Ball { client: self.comm.rank(), number: 0 }, 0);
         best
     }
 
     fn trips(&mut self, server: usize, loops: u64) {
-        for i in 0..loops {
-            let value = i as u8;
-            self.mark(value);
-            self.throw(server);
-            self.catch(server);
-            if let Some(seen) = self.seen() {
-                self.checked += 2;
-                let want = value.wrapping_add(ADDED);
-                self.wrong += u64::from(seen.0 != want) + u64::from(seen.1 != want);
-            }
+        for _ in 0..loops {
+            let slot = self.slots.begin();
+            self.throw(server, slot);
+            self.catch(server, slot);
         }
     }
 
@@ -152,18 +182,19 @@ impl PingPong<'_> {
         loop {
             let mut number = [0; 8];
             self.comm.exchange(&mut [Op::recv(client, CONTROL, &mut number)]);
+            let word = u64::from_le_bytes(number);
+            let (ball, loops) = (Ball { client, number: word >> LOOPS_BITS }, word & ((1 << LOOPS_BITS) - 1));
+            self.prepare(ball, loops);
             self.comm.exchange(&mut [Op::send(client, CONTROL, &number)]);
-            let loops = u64::from_le_bytes(number);
             if loops == 0 {
                 return;
             }
             for _ in 0..loops {
-                self.catch(client);
-                if let Some((first, _)) = self.seen() {
-                    self.mark(first.wrapping_add(ADDED));
-                }
-                self.throw(client);
+                let slot = self.slots.begin();
+                self.catch(client, slot);
+                self.throw(client, slot);
             }
+            self.look(ball, client);
         }
     }
 
@@ -194,9 +225,7 @@ impl PingPong<'_> {
 }
 
 impl Pattern for PingPong<'_> {
-    fn arrange(&mut self, _: u64) {
-        (self.checked, self.wrong) = (0, 0);
-    }
+    fn arrange(&mut self, _: u64) {}
 
     fn step(&mut self) -> Option<Work> {
         let (me, ranks) = (self.comm.rank(), self.comm.size());
@@ -222,17 +251,11 @@ impl Pattern for PingPong<'_> {
     }
 
     fn verify(&mut self) -> Verdict {
-        if !self.carried {
-            return unchecked();
-        }
-        match self.wrong {
-            0 => Verdict::Right { checked: self.checked },
-            wrong => Verdict::Wrong {
-                checked: self.checked,
-                wrong,
-                first: format!("first or last byte of a ping-pong message on rank {}", self.comm.rank()),
-            },
-        }
+        if self.carried { self.tally.verdict() } else { unchecked() }
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        self.carried.then_some(self.tally.coverage)
     }
 
     fn results(&mut self) -> Vec<NamedNumber> {

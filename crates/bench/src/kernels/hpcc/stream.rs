@@ -35,6 +35,7 @@ pub const STREAM: Kernel = Kernel {
     min_ranks: 1,
     traits: Traits {
         declares: Declares::AsCalled("bytes of memory are counted, not those of the barriers"),
+        beside: Some("its messages say how long it took"),
         tiny: &[("n", "1000")],
         ..Traits::PLAIN
     },

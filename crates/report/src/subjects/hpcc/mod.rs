@@ -35,7 +35,7 @@ fn results(view: &View<'_>) -> Grid {
         // Of several variants a wrong one must show; a test that did not run is no row.
         let Some(job) = jobs(view, column.test).max_by_key(|j| j.verdict.is_wrong()) else { continue };
         let shown = value(view, column).map_or("-".into(), |v| exact(v * column.scale));
-        grid.row([column.name.into(), shown, column.unit.into(), verdict(&job.verdict)]);
+        grid.row([column.name.into(), shown, column.unit.into(), verdict(job)]);
     }
     grid
 }

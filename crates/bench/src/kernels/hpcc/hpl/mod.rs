@@ -73,6 +73,7 @@ pub const HPL: Kernel = Kernel {
     min_ranks: 1,
     traits: Traits {
         declares: Declares::AsCalled("operations are counted, not bytes"),
+        beside: Some("rows that do not become the pivot's are sent and not used"),
         one_step: true,
         tiny: &[("n", "60"), ("nb", "8")],
         ..Traits::PLAIN

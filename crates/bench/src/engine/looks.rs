@@ -1,0 +1,180 @@
+//! When data that arrived are looked at, and how closely.
+//!
+//! A look is never timed. Where the data of all steps of a block have memory of their own, there is one look after the block. Otherwise
+//! there is one between steps, and it takes time in which the network rests. All looks together may take a small share of the time: if
+//! everything can be looked at in that, it is; if not, a random choice of steps is, and of the others both ends and random lines. The last
+//! steps of a block go first: nothing follows them that could be disturbed.
+//!
+//! The choice is a function of numbers that all ranks share. They look after the same steps, so none waits long for another.
+
+use super::recorder::{PIECE, Recorder};
+use crate::kernel::Pattern;
+use comm::Comm;
+use record::Verdict;
+use spec::Rng;
+
+/// Share of the time that whole looks may take.
+// Chosen: with caches and neighbours that they disturb, and with glances, less than a tenth of the samples is lost.
+const BUDGET: f64 = 0.05;
+/// Where so many steps fit into the memory that is kept apart, messages are of a few bytes, and all of them are always looked at.
+const SMALL: u32 = 256;
+/// Share of the steps of a load that are looked at whole: nobody agrees on what a look of a load takes.
+const OF_LOAD: f64 = 1.0 / 20.0;
+
+/// The looks of one rank at a job.
+pub(super) struct Looks {
+    /// Share of looks within a block that are at everything, and of those at its end.
+    share: f64,
+    at_end: f64,
+    /// Looks so far; as many on every rank.
+    count: u64,
+    /// Whether there are data.
+    begun: bool,
+    verdict: Option<Verdict>,
+    /// Seconds of whole looks in the present block, and their number.
+    spent: (f64, u32),
+}
+
+impl Looks {
+    /// Of a measured job: nothing within a block until it is known what that costs.
+    pub fn measured() -> Looks {
+        Looks { share: 0.0, at_end: 1.0, count: 0, begun: false, verdict: None, spent: (0.0, 0) }
+    }
+
+    /// Of a background job.
+    pub fn load() -> Looks {
+        Looks { share: OF_LOAD, ..Looks::measured() }
+    }
+
+    /// One block: untimed steps, then timed ones if there is a recorder; its value, if this rank measured any.
+    pub fn block(
+        &mut self,
+        comm: &dyn Comm,
+        pattern: &mut dyn Pattern,
+        (warmup, steps): (u32, u32),
+        end: End,
+        mut recorder: Option<&mut Recorder>,
+    ) -> Option<f64> {
+        self.spent = (0.0, 0);
+        let holds = pattern.holds().max(1);
+        let within = holds < u32::MAX;
+        let (mut untimed, mut left) = (warmup, warmup + steps);
+        while left > 0 {
+            let group = left.min(holds);
+            let last = end == End::Whole && group == left;
+            let small = within && holds >= SMALL;
+            let whole = small || (last || within) && self.chosen(if last { self.at_end } else { self.share });
+            let first = if end == End::Whole { left == warmup + steps } else { !self.begun };
+            if whole || first {
+                // The blocks of a load are of any length, and not all of them have fresh data.
+                let room = if end == End::Open && !small { holds } else { group };
+                self.timed(comm, whole, || pattern.renew(room));
+                self.begun = true;
+            }
+            left -= group;
+            let mut here = group;
+            while here > 0 {
+                let piece = here.min(PIECE);
+                here -= piece;
+                let warm = piece.min(untimed);
+                untimed -= warm;
+                for _ in 0..warm {
+                    let _ = pattern.step();
+                }
+                if let Some(recorder) = recorder.as_deref_mut() {
+                    recorder.piece(comm, pattern, piece - warm);
+                }
+            }
+            // What is not looked at within a block is not within a load, either.
+            if within || end == End::Whole {
+                self.look(comm, pattern, whole);
+            }
+        }
+        recorder?.end(steps)
+    }
+
+    /// What is left to be looked at when a load is over.
+    pub fn finish(&mut self, comm: &dyn Comm, pattern: &mut dyn Pattern) {
+        if pattern.holds() == u32::MAX {
+            self.look(comm, pattern, true);
+        }
+    }
+
+    fn chosen(&self, share: f64) -> bool {
+        // Most shares are 1 or 0, which need no random number.
+        share >= 1.0 || (share > 0.0 && Rng::new(0, "look", self.count).unit() < share)
+    }
+
+    fn look(&mut self, comm: &dyn Comm, pattern: &mut dyn Pattern, whole: bool) {
+        self.count += 1;
+        let random = self.count.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_right(29);
+        let mut seen = None;
+        self.timed(comm, whole, || seen = Some(if whole { pattern.verify() } else { pattern.glance(random) }));
+        self.spent.1 += u32::from(whole);
+        self.verdict = match (self.verdict.take(), seen) {
+            (Some(earlier), Some(seen)) => Some(earlier.and(seen)),
+            (earlier, seen) => earlier.or(seen),
+        };
+    }
+
+    fn timed(&mut self, comm: &dyn Comm, counts: bool, work: impl FnOnce()) {
+        let begin = comm.now();
+        work();
+        if counts {
+            self.spent.0 += comm.now().since(begin).secs();
+        }
+    }
+
+    /// Seconds that a whole look of the last block took on this rank.
+    pub fn cost(&self) -> f64 {
+        self.spent.0 / f64::from(self.spent.1.max(1))
+    }
+
+    /// After a block of so many steps in `seconds`, in which a whole look took `cost` on the slowest rank. Both are agreed.
+    pub fn plan(&mut self, steps: u32, holds: u32, seconds: f64, cost: f64) {
+        // What a look costs is known again after the next one.
+        if self.spent.1 == 0 {
+            return;
+        }
+        let looks = f64::from(steps.div_ceil(holds));
+        let without = (seconds - cost * f64::from(self.spent.1)).max(0.0);
+        let fit = BUDGET * without / cost.max(f64::MIN_POSITIVE);
+        self.at_end = fit.clamp(0.0, 1.0);
+        self.share = ((fit - 1.0) / (looks - 1.0).max(1.0)).clamp(0.0, 1.0);
+    }
+
+    /// What was found.
+    pub fn verdict(self) -> Option<Verdict> {
+        self.verdict
+    }
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum End {
+    /// Its last steps are looked at whole.
+    Whole,
+    /// As any other steps of a load that goes on.
+    Open,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_take_a_small_share_of_the_time() {
+        let mut looks = Looks::measured();
+        looks.spent.1 = 1;
+        // Nine steps of 1 ms; a look takes 1 us, 50 us, 150 us, 900 us.
+        for (cost, share, at_end) in [(1e-6, 1.0, 1.0), (50e-6, 1.0, 1.0), (150e-6, 0.25, 1.0), (900e-6, 0.0, 0.5)] {
+            looks.plan(9, 1, 9e-3 + cost, cost);
+            let Looks { share: found, at_end: last, .. } = looks;
+            assert!((found - share).abs() < 1e-3 && (last - at_end).abs() < 1e-3, "{cost}: {found} {last}");
+            assert!(cost * (last + 8.0 * found) <= 1.001 * BUDGET * 9e-3);
+        }
+        // On a simulated machine a look takes no time.
+        looks.plan(9, 1, 9e-3, 0.0);
+        assert_eq!((looks.share, looks.at_end), (1.0, 1.0));
+    }
+}
