@@ -172,9 +172,8 @@ impl Mail {
         let some = (all * self.size / GLANCE).clamp(all.min(1), all);
         for i in 0..some {
             // Neighbouring messages from a random one on.
-            let (ago, lane) = match (random as usize % all + i) % all {
-                n => ((n / lanes) as u64, n % lanes),
-            };
+            let n = (random as usize % all + i) % all;
+            let (ago, lane) = ((n / lanes) as u64, n % lanes);
             let slot = self.slots.of(ago);
             let ((sender, its), at) = (from(ago, lane), (slot * lanes + lane) * self.size);
             let stamp = self.stamp(slot, sender, its);
