@@ -45,9 +45,7 @@ pub(super) fn measure(
     let mut pace = Pace::new(stop);
     let mut looks = Looks::measured();
     let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
-    if let Some(pattern) = pattern.as_deref_mut() {
-        pattern.arrange(0);
-    }
+    pattern.iter_mut().for_each(|pattern| pattern.arrange(0));
     group.settle(&mut [], Reduce::Max);
     let start = group.now();
     heart.tell(Beat::Block);
