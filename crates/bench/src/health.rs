@@ -5,7 +5,7 @@
 use crate::site::Scout;
 use comm::{Comm, Reduce, Vector, agree};
 use local::host;
-use record::{Instances, JobRecord, Metric, Plan, RunRecord};
+use record::{Instances, JobRecord, Metric, Plan, Role, RunRecord};
 
 /// What one rank sees of its host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -168,6 +168,11 @@ fn node_rate(job: &JobRecord, plan: &Plan) -> Option<f64> {
     let slots = f64::from(job.ranks) / f64::from(nodes.max(1));
     // All senders of an incast share the NICs of one host.
     let sharing = if job.incast { f64::from(job.ranks) - slots } else { slots };
+    // Of a load what it moved in its time: the mean of the rates of its steps is more, because short steps have high rates.
+    if job.role == Role::Background && job.elapsed_s > 0.0 {
+        let all = job.bytes as f64 / job.elapsed_s;
+        return Some(if job.incast { all } else { all * slots / f64::from(job.ranks) });
+    }
     Some(job.summary.mean * sharing)
 }
 

@@ -206,7 +206,9 @@ fn throughput(canaries: &[Canary<'_>]) -> Option<Section> {
     for canary in canaries {
         for job in &canary.congestors {
             let (scale, _) = job.metric.shown();
-            let average = if job.metric == Metric::Bandwidth { digits(job.summary.mean * scale) } else { "-".into() };
+            // What it moved in its time: the mean of the rates of its steps is more, because short steps have high rates.
+            let each = job.bytes as f64 / job.elapsed_s / f64::from(job.ranks.max(1));
+            let average = if job.metric == Metric::Bandwidth { digits(each * scale) } else { "-".into() };
             let rate = gigabytes_per_s(job.bytes, job.elapsed_s);
             grid.row([job.name.clone(), canary.name.to_string(), average, rate]);
             if job.elapsed_s > 0.0 {
