@@ -26,6 +26,8 @@ pub(super) struct Looks {
     /// Share of looks within a block that are at everything, and of those at its end.
     share: f64,
     at_end: f64,
+    /// Seconds of a whole look, as agreed.
+    usual: Option<f64>,
     /// Looks so far; as many on every rank.
     count: u64,
     /// Whether there are data.
@@ -38,7 +40,7 @@ pub(super) struct Looks {
 impl Looks {
     /// Of a measured job: nothing within a block until it is known what that costs.
     pub fn measured() -> Looks {
-        Looks { share: 0.0, at_end: 1.0, count: 0, begun: false, verdict: None, spent: (0.0, 0) }
+        Looks { share: 0.0, at_end: 1.0, usual: None, count: 0, begun: false, verdict: None, spent: (0.0, 0) }
     }
 
     /// Of a background job.
@@ -138,7 +140,10 @@ impl Looks {
         }
         let looks = f64::from(steps.div_ceil(holds));
         let without = (seconds - cost * f64::from(self.spent.1)).max(0.0);
-        let fit = BUDGET * without / cost.max(f64::MIN_POSITIVE);
+        // One look that was held up must not put off the next ones for long.
+        let usual = self.usual.map_or(cost, |usual| (usual + cost.min(2.0 * usual)) / 2.0);
+        self.usual = Some(usual);
+        let fit = BUDGET * without / usual.max(f64::MIN_POSITIVE);
         self.at_end = fit.clamp(0.0, 1.0);
         self.share = ((fit - 1.0) / (looks - 1.0).max(1.0)).clamp(0.0, 1.0);
     }
@@ -168,12 +173,18 @@ mod tests {
         looks.spent.1 = 1;
         // Nine steps of 1 ms; a look takes 1 us, 50 us, 150 us, 900 us.
         for (cost, share, at_end) in [(1e-6, 1.0, 1.0), (50e-6, 1.0, 1.0), (150e-6, 0.25, 1.0), (900e-6, 0.0, 0.5)] {
+            looks.usual = None;
             looks.plan(9, 1, 9e-3 + cost, cost);
             let Looks { share: found, at_end: last, .. } = looks;
             assert!((found - share).abs() < 1e-3 && (last - at_end).abs() < 1e-3, "{cost}: {found} {last}");
             assert!(cost * (last + 8.0 * found) <= 1.001 * BUDGET * 9e-3);
         }
+        // A look that was held up counts twice what looks usually take.
+        looks.usual = Some(50e-6);
+        looks.plan(9, 1, 9e-3, 5e-3);
+        assert!(looks.usual.is_some_and(|usual| (usual - 75e-6).abs() < 1e-9));
         // On a simulated machine a look takes no time.
+        looks.usual = None;
         looks.plan(9, 1, 9e-3, 0.0);
         assert_eq!((looks.share, looks.at_end), (1.0, 1.0));
     }

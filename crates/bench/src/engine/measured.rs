@@ -54,7 +54,6 @@ pub(super) fn measure(
     if stop.time_s.is_some() {
         let agreed = block(group, pattern.as_deref_mut(), &mut looks, None, metric, (1, 0), Some(0), start);
         pace.step_took(agreed.elapsed, 1);
-        looks.plan(stop.warmup + stop.steps, holds, f64::from(stop.warmup + stop.steps) * agreed.elapsed, agreed.look);
         last = agreed.elapsed;
         heart.tell(Beat::Block);
     }
