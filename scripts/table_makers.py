@@ -148,6 +148,16 @@ def emulated(run):
     return fenced(first_table(on_testbed(run, 10, "100MB/s", 1, "run", "gpcnet", "--time", "2s", "--quiet", "--out", os.path.join(run.folder, "run"))))
 
 
+def coverage(run, *words):
+    # A title and an empty line stand before the table.
+    return run.call(["scripts/coverage", "40", *words]).split("\n\n", 1)[1]
+
+
+@table("coverage-20")
+def coverage_20(run):
+    return coverage(run, "--nodes", "20")
+
+
 @table("lines", needs="the whole history in git")
 def lines(run):
     return run.call(["scripts/count-lines", "2ec0aaa", "721dcb8"])
