@@ -56,8 +56,8 @@ pub fn section(canaries: &[Canary<'_>]) -> Option<Section> {
         }
     }
     section.figure(
-        "Small dots: one placement of roles on nodes each. Large dots: their geometric mean with its 95 % interval. Another placement \
-         would be one more small dot.",
+        "Open dots: one placement of roles on nodes each. Full dots: their geometric mean with its 95 % interval. Another placement \
+         would be one more open dot.",
         vec![picture(&placed)],
         vec![grid],
     );
