@@ -7,7 +7,7 @@
 use crate::batches::{Batch, Batches, student95};
 use crate::run::{Ended, JobRecord, PhaseRecord, RunRecord};
 use crate::summary::{Interval, Quantile, Summary};
-use crate::verdict::Verdict;
+use crate::verdict::{Coverage, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,10 +115,7 @@ impl JobRecord {
         self.skipped = self.skipped.take().or(other.skipped);
         let ran = std::mem::replace(&mut self.verdict, Verdict::Right { checked: 0 });
         self.verdict = ran.and(other.verdict);
-        match (&mut self.coverage, other.coverage) {
-            (Some(mine), Some(theirs)) => *mine += theirs,
-            (mine, theirs) => *mine = mine.or(theirs),
-        }
+        self.coverage = Coverage::both(self.coverage, other.coverage);
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -182,12 +179,9 @@ impl PhaseRecord {
 impl RunRecord {
     /// Takes in a phase, by its index in the plan, of one placement. Placements come in their order.
     pub fn take(&mut self, index: usize, placement: u32, phase: PhaseRecord) {
-        let phase = match self.plan.placements {
-            1 => return self.phases.push(phase),
-            _ => phase,
-        };
         match self.phases.get_mut(index) {
             Some(earlier) => earlier.join(placement, phase),
+            None if self.plan.placements == 1 => self.phases.push(phase),
             None => self.phases.push(phase.placed(placement)),
         }
     }

@@ -75,6 +75,19 @@ impl std::ops::AddAssign for Coverage {
     }
 }
 
+impl Coverage {
+    /// Both together, where either is known.
+    pub fn both(mine: Option<Coverage>, theirs: Option<Coverage>) -> Option<Coverage> {
+        match (mine, theirs) {
+            (Some(mut all), Some(more)) => {
+                all += more;
+                Some(all)
+            }
+            (mine, theirs) => mine.or(theirs),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -73,13 +73,7 @@ impl Partial {
             (Some(a), Some(b)) => Some(a.and(b)),
             (a, b) => a.or(b),
         };
-        self.coverage = match (self.coverage, other.coverage) {
-            (Some(mut all), Some(more)) => {
-                all += more;
-                Some(all)
-            }
-            (a, b) => a.or(b),
-        };
+        self.coverage = Coverage::both(self.coverage, other.coverage);
         // Ranks say the same in the same words; the record says it once.
         for note in other.notes {
             if !self.notes.contains(&note) {
