@@ -158,7 +158,8 @@ fn baselines(congestors: &[Written], ground: &RoleNodes, limits: &Limits) -> Vec
 const FEWEST: u32 = 5;
 /// More than the original's 30 rings would leave placements without a ring.
 const MOST: u32 = 30;
-/// A simulated machine of so many ranks gets [`SIMULATED`] placements, one of more ranks fewer: a placement costs as much as its ranks.
+/// A simulated machine of so many ranks gets [`SIMULATED`] placements, one of more ranks fewer and one of fewer ranks more: a placement
+/// costs as much as its ranks.
 const SIMULATED_RANKS: u32 = 96;
 const SIMULATED: u32 = 10;
 
@@ -168,7 +169,7 @@ fn placements(request: &Request<'_>) -> u32 {
     let (params, site) = (request.params, request.site);
     let ranks = site.layout.ranks;
     match params.count("placements") {
-        0 if site.simulated => (SIMULATED * SIMULATED_RANKS / ranks.max(1)).clamp(FEWEST, SIMULATED),
+        0 if site.simulated => (SIMULATED * SIMULATED_RANKS / ranks.max(1)).clamp(FEWEST, MOST),
         0 => ((params.time("time").secs() / (0.5 + 1e-5 * f64::from(ranks))) as u32).clamp(FEWEST, MOST),
         asked => asked.min(u32::MAX.into()) as u32,
     }
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(count(false, 100_000, &[]), 6);
         assert_eq!(count(false, 20, &[("time", "500ms")]), FEWEST);
         assert_eq!(count(false, 20, &[("time", "1h")]), MOST);
-        assert_eq!(count(true, 40, &[]), SIMULATED);
+        assert_eq!((count(true, 96, &[]), count(true, 40, &[]), count(true, 8, &[])), (SIMULATED, 24, MOST));
         assert_eq!(count(true, 27_000, &[]), FEWEST);
         assert_eq!(count(true, 40, &[("placements", "1")]), 1);
     }
