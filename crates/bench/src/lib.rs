@@ -16,7 +16,7 @@ mod stopwatch;
 pub mod suites;
 
 pub use counters::Counters;
-pub use engine::{Beat, Facts, Observer, Stage, drive, run};
+pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run};
 pub use experiments::{Experiment, SuiteRun};
 pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, called};

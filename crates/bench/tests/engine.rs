@@ -114,8 +114,8 @@ fn placements_of_several_machines_make_one_record() {
         kept.0.into_inner().unwrap().pop().unwrap()
     };
     let mut all = record::RunRecord { phases: Vec::new(), ..one(0) };
-    all.take_placement(0, one(0));
-    all.take_placement(1, one(1));
+    all.take_part(0, 0, one(0));
+    all.take_part(0, 1, one(1));
     let together = common::run(&common::machine(10, 2), &plan, false);
     for (a, b) in all.phases.iter().zip(&together.phases) {
         let (a, b) = (&a.jobs[0], &b.jobs[0]);

@@ -1,7 +1,7 @@
 //! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
 //! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
 
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, in_parts};
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::{Speaker, Target, effort as effort_of};
@@ -41,6 +41,7 @@ impl Order {
         let lengths = target.is_simulated() && target.ranks() > CARRY_DATA_UP_TO;
         let payload = match text("payload").as_deref() {
             Some("checked") => Payload::Checked,
+            Some("unchecked") => Payload::Unchecked,
             Some(_) => Payload::Lengths,
             None if lengths => Payload::Lengths,
             None => Payload::Checked,
@@ -106,7 +107,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
     let effort = match run.first(target) {
-        Ok(Some(plan)) => run.ensemble(target, &plan),
+        Ok(Some((plan, site))) => run.ensemble(target, plan, &site),
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
     };
@@ -140,21 +141,22 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Makes the plan on the machine and runs it there; or, if it has placements that are to be simulated side by side, returns it.
-    fn first(&self, target: &Target) -> anyhow::Result<Option<Plan>> {
-        let (scout, simulated, crew) = (Whereabouts::of(target), target.is_simulated(), target.crew().is_some());
+    /// Makes the plan on the machine and runs it there; or, if it has parts that are to be simulated side by side, returns it.
+    fn first(&self, target: &Target) -> anyhow::Result<Option<(Plan, Site)>> {
+        let (scout, simulator, crew) = (Whereabouts::of(target), target.simulator(), target.crew().is_some());
         let (problem, later) = (Mutex::new(None), Mutex::new(None));
         let ended = target.run(&|world| {
-            let done = self.prepare_rank(world, &scout).and_then(|(seat, site, facts, plan)| {
+            let done = self.seat_rank(world, &scout).and_then(|(seat, site, facts)| {
+                let plan = self.plan(world, &site)?;
                 if self.order.plan_only {
                     return self.print_plan(world, &plan);
                 }
-                if simulated && plan.placements > 1 {
-                    *later.lock().expect("nobody panics holding it") = Some(plan);
+                if simulator.is_some_and(|s| in_parts(&plan, s.config())) {
+                    *later.lock().expect("nobody panics holding it") = Some((plan, site));
                     return Ok(());
                 }
                 if crew {
-                    let say = "one placement is simulated by one process; start it without the launcher, or ask for more --placements";
+                    let say = "this is one simulation, by one process; start it without the launcher, or ask for more --placements";
                     return Err(Fail::usage(say));
                 }
                 // Not before the plan is known to be good: what is refused leaves no folder behind.
@@ -164,7 +166,7 @@ impl Run<'_> {
                 let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
                 let clocks = Clocks::read();
                 bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)?;
-                if !simulated {
+                if simulator.is_none() {
                     self.watch.learn(afterwards(world, clocks, &site));
                 }
                 Ok(())
@@ -181,36 +183,38 @@ impl Run<'_> {
         Ok(later.into_inner().expect("nobody panics holding it"))
     }
 
-    /// Simulates placements side by side; what each simulation took.
-    fn ensemble(&self, target: &Target, plan: &Plan) -> anyhow::Result<Vec<sim::Stats>> {
-        self.open(plan)?;
-        let simulator = target.simulator().expect("only simulated machines run placements side by side");
-        let body = |world: &dyn Comm, machine: &sim::Simulator, placement: u32, observer: &dyn Observer| {
-            let scout = Whereabouts::Simulated(machine);
-            let (seat, site, facts, plan) = self.prepare_rank(world, &scout)?;
+    /// Simulates parts side by side; what each simulation took.
+    fn ensemble(&self, target: &Target, plan: Plan, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
+        self.open(&plan)?;
+        let simulator = target.simulator().expect("only simulated machines run parts side by side");
+        let body = |world: &dyn Comm, machine: &sim::Simulator, plan: Plan, placement: u32, observer: &dyn Observer| {
+            let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
             let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
             bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
         };
         let config = simulator.config();
         let crew = target.crew();
-        let all =
-            Ensemble { config, placements: plan.placements, body: &body, watch: self.watch, shared: crew.is_some() };
-        let (first, effort) = all.run(crew).inspect_err(|error| {
+        let (experiment, watch, shared) = (self.experiment, self.watch, crew.is_some());
+        let all = Ensemble { config, experiment, site, body: &body, watch, shared };
+        let effort = all.run(plan, crew).inspect_err(|error| {
             self.watch.give_up(&format!("{error:#}"));
         })?;
-        self.watch.complete(target, first.as_ref());
+        self.watch.complete(target, None);
         Ok(effort)
     }
 
-    /// The same on every rank: find the seat, look at the site, make the plan.
-    fn prepare_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts, Plan)> {
-        let seed = self.seed.unwrap_or_else(|| agree_on_seed(world, self.order.seed));
+    /// The same on every rank: find the seat, look at the site.
+    fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts)> {
         let mut facts = self.facts.clone();
         let seat = self.order.grouping.take_seat(world, &mut facts)?;
         let site = Site::survey(world, &seat, self.experiment.asks(), scout);
         facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
-        let plan = self.experiment.plan(&site, seed, self.order.payload).map_err(refused)?;
-        Ok((seat, site, facts, plan))
+        Ok((seat, site, facts))
+    }
+
+    fn plan(&self, world: &dyn Comm, site: &Site) -> anyhow::Result<Plan> {
+        let seed = self.seed.unwrap_or_else(|| agree_on_seed(world, self.order.seed));
+        self.experiment.plan(site, seed, self.order.payload).map_err(refused)
     }
 
     fn print_plan(&self, world: &dyn Comm, plan: &Plan) -> anyhow::Result<()> {

@@ -63,8 +63,8 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("per", "PART", "Deal the ranks of a node over its parts in turn, and count --slots on each part")
             .default_value("node")
             .value_parser(["node", "socket", "numa", "nic"]),
-        value("payload", "WHAT", "Whether messages carry data that is checked [default: checked; lengths on simulated machines over 512 ranks]")
-            .value_parser(["checked", "lengths"]),
+        value("payload", "WHAT", "Whether messages carry data that is checked, data that nobody looks at, or nothing [default: checked; lengths on simulated machines over 512 ranks]")
+            .value_parser(["checked", "unchecked", "lengths"]),
         value("out", "DIR", "Folder for run.json [default: a new one under tailback-runs]").value_hint(ValueHint::DirPath),
         value("mpi-lib", "FILE", "The MPI library to use, instead of looking for it")
             .value_parser(value_parser!(PathBuf))

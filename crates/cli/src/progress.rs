@@ -150,19 +150,20 @@ impl Watch {
         due
     }
 
-    /// So many of the placements that are simulated side by side are done.
-    pub fn placement(&self, done: u32, of: u32) {
+    /// So many of the parts that are simulated side by side are done.
+    pub fn part(&self, what: &'static str, done: usize, of: usize) {
         if self.quiet {
             return;
         }
         if !std::io::stderr().is_terminal() {
-            eprintln!("placements done: {done}/{of}");
+            eprintln!("{what} done: {done}/{of}");
             return;
         }
         let mut state = self.lock();
-        let bar = state.bar.get_or_insert_with(|| bar(of.into()));
-        bar.set_position(done.into());
-        bar.set_message("placements");
+        let bar = state.bar.get_or_insert_with(|| bar(of as u64));
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what);
     }
 
     /// Marks what is there as incomplete and saves it, with its page: whoever calls this ends the program next.

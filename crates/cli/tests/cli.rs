@@ -27,7 +27,7 @@ fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
     assert_eq!(out.status.code(), Some(0), "{stderr}");
     assert!(stdout.contains("(simulated") && stdout.ends_with("RESULT: PASS\n"), "{stdout}");
     assert!(stdout.lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 4);
-    assert!(stderr.contains("run.json") && stderr.contains("placements done: 10/10"));
+    assert!(stderr.contains("run.json") && stderr.contains("placements done: 30/30"));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "no colours into a pipe");
     let record = dir.join("tailback-runs/gpcnet-0001/run.json");
     let again = tailback(&dir, &["report", record.to_str().unwrap()]);
@@ -177,4 +177,33 @@ fn the_record_and_the_reports_say_what_broke_and_where_it_stalled() {
     assert!(page.contains(event) && page.contains("type=\"range\"") && page.contains("data-k="));
     run("two", "2");
     assert_eq!(json, fs::read_to_string(dir.join("two/run.json")).unwrap());
+}
+
+/// Points of a sweep are simulations of their own: the record does not tell how many ran at once, and phases, film and what was decided
+/// after them are all there.
+#[test]
+fn points_of_a_sweep_make_the_same_record_on_any_number_of_threads() {
+    let dir = folder("cli-sweep");
+    let sweeps: [(&str, &[&str]); 3] = [
+        ("maxrate", &["run", "maxrate", "--nodes", "4", "--sizes", "8,64KiB", "--pairs", "1-2"]),
+        ("measure", &["contention", "measure", "fig3", "--size", "64KiB", "--repeats", "2"]),
+        // Each batch is decided on by what the one before has shown.
+        ("derive", &["contention", "derive", "fig3", "--size", "64KiB", "--repeats", "2"]),
+    ];
+    for (name, words) in sweeps {
+        let run = |threads: &str| {
+            let out = format!("{name}{threads}");
+            let done = tailback(&dir, &[words, &["--quiet", "--out", &out, "--threads", threads][..]].concat());
+            assert_eq!(done.status.code(), Some(0), "{name}: {}", text(&done.stderr));
+            fs::read(dir.join(out).join("run.json")).unwrap()
+        };
+        assert!(run("1") == run("3"), "{name}: other threads, other bytes");
+        let record = record::read(&dir.join(format!("{name}1/run.json"))).unwrap();
+        assert!(record.plan.sweep && record.status == record::Status::Complete);
+        let names = |phases: Vec<&String>| phases.into_iter().cloned().collect::<Vec<_>>();
+        let planned = names(record.plan.phases.iter().map(|p| &p.name).collect());
+        assert_eq!(names(record.phases.iter().map(|p| &p.name).collect()), planned, "{name}");
+        let film = record.network.expect("a simulated run has a film");
+        assert_eq!(names(film.slices.iter().map(|s| &s.phase).collect()), planned, "{name}");
+    }
 }

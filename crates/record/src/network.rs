@@ -24,6 +24,47 @@ pub struct NetworkRecord {
     pub others: Series,
 }
 
+impl NetworkRecord {
+    /// The same as one slice: what a whole phase did.
+    pub fn still(mut self) -> NetworkRecord {
+        if let (Some(first), Some(last)) = (self.slices.first(), self.slices.last()) {
+            self.slices = vec![SliceRecord { phase: first.phase.clone(), from_s: first.from_s, to_s: last.to_s }];
+        }
+        for series in self.bundles.iter_mut().flat_map(BundleRecord::series) {
+            *series = vec![series.iter().sum()];
+        }
+        self
+    }
+
+    /// The same network in another simulation, shown behind this one.
+    pub fn then(&mut self, next: NetworkRecord) {
+        let (before, all) = (self.slices.len(), self.slices.len() + next.slices.len());
+        let begin = self.slices.last().map_or(0.0, |s| s.to_s);
+        let later = |s: SliceRecord| SliceRecord { from_s: begin + s.from_s, to_s: begin + s.to_s, ..s };
+        self.slices.extend(next.slices.into_iter().map(later));
+        self.bundles.iter_mut().flat_map(BundleRecord::series).for_each(|s| s.resize(all, 0));
+        for mut bundle in next.bundles {
+            for series in bundle.series() {
+                series.splice(0..0, std::iter::repeat_n(0, before));
+                series.resize(all, 0);
+            }
+            match self.bundles.iter_mut().find(|b| b.joins(&bundle)) {
+                Some(same) => same.add(&mut bundle),
+                None => self.bundles.push(bundle),
+            }
+        }
+        self.bundles.sort_by_key(|b| std::cmp::Reverse((b.stalled_ns.sum(), b.bytes.sum())));
+        let pairs = |series: &Series| series.0.chunks_exact(2).map(|p| (p[0], p[1])).collect::<Vec<_>>();
+        let mut others = [pairs(&self.others), pairs(&next.others)].concat();
+        others.sort_unstable();
+        others.dedup();
+        // What did nothing in one simulation may have carried something in another.
+        let ends = |b: &BundleRecord| (u64::from(b.from.min(b.to)), u64::from(b.from.max(b.to)));
+        others.retain(|&(a, b)| !self.bundles.iter().any(|bundle| ends(bundle) == (a.min(b), a.max(b))));
+        self.others = Series(others.into_iter().flat_map(|(a, b)| [a, b]).collect());
+    }
+}
+
 /// A switch, or a group of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +113,22 @@ pub struct BundleRecord {
     pub bytes: Series,
     /// Nanoseconds in which packets waited for room beyond a free cable, summed over the cables, in each slice.
     pub stalled_ns: Series,
+}
+
+impl BundleRecord {
+    fn joins(&self, other: &BundleRecord) -> bool {
+        (self.from, self.to, &self.kind) == (other.from, other.to, &other.kind)
+    }
+
+    fn series(&mut self) -> [&mut Vec<u64>; 2] {
+        [&mut self.bytes.0, &mut self.stalled_ns.0]
+    }
+
+    fn add(&mut self, other: &mut BundleRecord) {
+        for (mine, theirs) in self.series().into_iter().zip(other.series()) {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += *b);
+        }
+    }
 }
 
 /// Numbers, mostly one per slice. In a file they stand in one text, separated by spaces: an array would take a line for each.
@@ -192,5 +249,35 @@ mod tests {
         assert!((bundle.stalled_in_all(&slices) - 1.0 / 3.0).abs() < 1e-9);
         bundle.stalled_ns = Series(vec![2010]);
         assert_eq!((bundle.stalled(&slices, 0), bundle.stalled(&slices, 7)), (1.0, 0.0));
+    }
+
+    /// Two simulations of one network: cables are matched by their ends, and those that only one of them shows have been idle in the other.
+    #[test]
+    fn simulations_follow_each_other_in_one_film() {
+        let bundle = |from, to, bytes: &[u64], stalled: &[u64]| BundleRecord {
+            from,
+            to,
+            kind: "up".into(),
+            cables: 1,
+            rate_bytes_per_s: 1e9,
+            bytes: Series(bytes.to_vec()),
+            stalled_ns: Series(stalled.to_vec()),
+        };
+        let film = |phase: &str, bundles: Vec<BundleRecord>, others: &[u64]| NetworkRecord {
+            size: (1.0, 1.0),
+            grouped: false,
+            boxes: Vec::new(),
+            slices: [(0.0, 1.0), (1.0, 2.0)]
+                .map(|(from_s, to_s)| SliceRecord { phase: phase.into(), from_s, to_s })
+                .into(),
+            bundles,
+            others: Series(others.to_vec()),
+        };
+        let mut all = film("a", vec![bundle(0, 1, &[5, 6], &[0, 0])], &[0, 2, 3, 4]).still();
+        all.then(film("b", vec![bundle(2, 0, &[1, 2], &[3, 4]), bundle(0, 1, &[7, 0], &[0, 0])], &[3, 4]).still());
+        let slices: Vec<_> = all.slices.iter().map(|s| (s.phase.as_str(), s.from_s, s.to_s)).collect();
+        assert_eq!(slices, [("a", 0.0, 2.0), ("b", 2.0, 4.0)]);
+        assert_eq!(all.bundles, [bundle(2, 0, &[0, 3], &[0, 7]), bundle(0, 1, &[11, 7], &[0, 0])]);
+        assert_eq!(all.others.0, [3, 4], "what moved something is no idle cable");
     }
 }

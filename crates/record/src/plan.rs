@@ -5,7 +5,7 @@
 
 use crate::about::About;
 use crate::outcome::Missing;
-use crate::run::{is_one, one};
+use crate::run::{is_false, is_one, one};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spec::Params;
@@ -27,6 +27,9 @@ pub struct Plan {
     /// So many times, each with other nodes for the roles and other rings, drawn from the seed.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub placements: u32,
+    /// Whether phases are points of a sweep, none of which depends on another: each may be simulated on a machine of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sweep: bool,
     /// The rate at which a node takes what is sent to it, in bytes per second, where it is given: drain times use it instead of what an
     /// incast measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +58,8 @@ pub enum NodeOrder {
 pub enum Payload {
     /// A pattern, verified outside the timed region.
     Checked,
+    /// The same pattern, which nobody looks at: to measure what looking costs.
+    Unchecked,
     /// Nothing that is looked at; a simulated machine then moves lengths only.
     Lengths,
 }
@@ -320,7 +325,7 @@ impl Plan {
     pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
         let (notes, missing) = (Vec::new(), Vec::new());
         let suite = suite.into();
-        Plan { suite, seed, node_order, payload, phases, placements: 1, ejection: None, notes, missing }
+        Plan { suite, seed, node_order, payload, phases, placements: 1, sweep: false, ejection: None, notes, missing }
     }
 
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.

@@ -140,7 +140,7 @@ pub(crate) fn one() -> u32 {
     1
 }
 
-fn is_false(x: &bool) -> bool {
+pub(crate) fn is_false(x: &bool) -> bool {
     !x
 }
 

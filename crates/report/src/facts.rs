@@ -85,6 +85,7 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
             Some(all) => format!("messages carry data that is compared: {}", share(all)),
             None => "messages carry data that is checked".into(),
         },
+        Payload::Unchecked => "messages carry data that nobody looks at".into(),
         Payload::Lengths => "lengths only, nothing to check".into(),
     };
     add("Payload", payload);

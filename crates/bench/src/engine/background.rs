@@ -13,7 +13,7 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
 use comm::{Comm, Pending};
-use record::{Ended, Metric, Phase, Pulse, Role, Stop};
+use record::{Ended, Metric, Payload, Phase, Pulse, Role, Stop};
 use spec::Time;
 
 /// What the leader adds to the sum: one of these, and the steps of the next batch times [`STEP`].
@@ -39,6 +39,7 @@ pub(super) struct Orders<'a> {
     /// Whether the user wants the load to end.
     pub asked_to_stop: &'a dyn Fn() -> bool,
     pub heart: &'a Heart<'a>,
+    pub payload: Payload,
 }
 
 /// Rests for the off time of a pulse.
@@ -60,7 +61,7 @@ pub(super) fn load(
     let (stop, heart) = (orders.stop, orders.heart);
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
-    let mut looks = Looks::load();
+    let mut looks = Looks::load(orders.payload);
     let mut room = Vec::new();
     // Listens before it says that it is warm: a measured job without work sends its stop right after that.
     let told = groups.listen(world, part, &mut room);
@@ -101,7 +102,7 @@ pub(super) fn load(
     }
     if let Some(pattern) = pattern {
         looks.finish(world, pattern);
-        partial.coverage = pattern.coverage();
+        partial.coverage = pattern.coverage().filter(|_| orders.payload == Payload::Checked);
     }
     partial.verdict = looks.verdict();
     partial.take(recorder);

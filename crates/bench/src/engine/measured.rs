@@ -12,7 +12,7 @@ use super::results::Results;
 use super::wire;
 use crate::kernel::{LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
-use record::{Batches, Ended, Histogram, Metric, Stop, Verdict};
+use record::{Batches, Ended, Histogram, Metric, Payload, Stop, Verdict};
 
 /// There are at least so many blocks in the time limit. More and shorter ones would end a test more sharply, but they bring the ranks
 /// together more often, and ranks that never drift apart see other bandwidths.
@@ -39,11 +39,12 @@ pub(super) fn measure(
     metric: Metric,
     stop: &Stop,
     heart: &Heart<'_>,
+    payload: Payload,
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial::default();
     let mut pace = Pace::new(stop);
-    let mut looks = Looks::measured();
+    let mut looks = Looks::measured(payload);
     let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
     pattern.iter_mut().for_each(|pattern| pattern.arrange(0));
     group.settle(&mut [], Reduce::Max);
@@ -84,7 +85,7 @@ pub(super) fn measure(
     // A rank whose communicator is too small has looked at nothing, and all that was right.
     partial.verdict = Some(looks.verdict().unwrap_or(Verdict::Right { checked: 0 }));
     if let Some(pattern) = pattern {
-        partial.coverage = pattern.coverage();
+        partial.coverage = pattern.coverage().filter(|_| payload == Payload::Checked);
         partial.notes.extend(pattern.notes());
         partial.results = Results::new(pattern.results());
     }

@@ -124,21 +124,38 @@ pub fn drive(
     plan: Plan,
 ) -> Result<Option<RunRecord>, String> {
     let mut next = |record: Option<&mut RunRecord>| {
-        // The same on every rank, so either all of them or none go on to the broadcast below.
-        if !experiment.decides() {
+        // Whoever runs a plan in parts decides when all of them are there.
+        if stage.placement.is_some() {
             return Ok(Vec::new());
         }
-        let mine = record.map(|record| experiment.next(site, record));
-        // Plans are written for people, with tags that only a text can hold.
-        let text = mine.map(|phases| serde_json::to_string(&phases).expect("phases can be written"));
-        let told: Result<Vec<Phase>, String> =
-            serde_json::from_str(&wire::tell(stage.world, text.as_ref())).expect("rank 0 wrote it");
-        let phases = told?;
-        let more = Plan { phases, ..plan.clone() };
-        crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
-        Ok(more.phases)
+        ask_next(experiment, site, &plan, record, Some(stage.world))
     };
     carry_out(stage, plan.clone(), &mut next)
+}
+
+/// What comes next, given the record so far. Under several processes it is collective: the record is on rank 0 alone, and all are told.
+pub fn ask_next(
+    experiment: &dyn Experiment,
+    site: &Site,
+    plan: &Plan,
+    record: Option<&mut RunRecord>,
+    world: Option<&dyn Comm>,
+) -> Result<Vec<Phase>, String> {
+    // The same on every rank, so either all of them or none go on to the broadcast below.
+    if !experiment.decides() {
+        return Ok(Vec::new());
+    }
+    let mine = record.map(|record| experiment.next(site, record));
+    // Plans are written for people, with tags that only a text can hold.
+    let mut text = mine.map(|phases| serde_json::to_string(&phases).expect("phases can be written"));
+    if let Some(world) = world {
+        text = Some(wire::tell(world, text.as_ref()));
+    }
+    let told: Result<Vec<Phase>, String> =
+        serde_json::from_str(&text.expect("without a world there is a record")).expect("rank 0 wrote it");
+    let more = Plan { phases: told?, ..plan.clone() };
+    crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
+    Ok(more.phases)
 }
 
 /// Says what comes next, given the record so far on rank 0; the same on every rank.
@@ -277,7 +294,9 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         }
     };
     let setup = Setup::new(&*part.instance, &params, run.arithmetic);
-    let setup = Setup { seed, payload: run.payload, progress: &progress, ..setup };
+    // Kernels need not know that nobody will look.
+    let carried = if run.payload == Payload::Unchecked { Payload::Checked } else { run.payload };
+    let setup = Setup { seed, payload: carried, progress: &progress, ..setup };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     // Other jobs may load the network already, so what this one must know first does not go through it.
     let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));
@@ -300,7 +319,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
                 Some(_) => Partial::skipped(),
-                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart),
+                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, run.payload),
             };
             heart.over();
             groups.stop_load(run.world, part);
@@ -309,7 +328,8 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         Role::Background => {
             let asked = || run.observer.asked_to_stop();
             let longest = background::longest_batch(phase);
-            let orders = Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart };
+            let orders =
+                Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart, payload: run.payload };
             let partial = background::load(run.world, groups, part, pattern, kernel.metric, &orders);
             heart.over();
             partial

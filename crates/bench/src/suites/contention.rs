@@ -141,7 +141,7 @@ pub fn needs(flows: &[PlannedFlow]) -> (u32, u32) {
 
 /// The plan of a list of phases.
 pub fn plan_of(phases: Vec<Phase>, seed: u64, payload: record::Payload) -> Plan {
-    Plan::new("contention", seed, NodeOrder::Natural, payload, phases)
+    Plan { sweep: true, ..Plan::new("contention", seed, NodeOrder::Natural, payload, phases) }
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {

@@ -188,7 +188,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     // In random order, so that a drift of the machine does not pass for an effect of size or pairs (Hunold, Carpen-Amarie).
     Rng::new(seed, "maxrate order", 0).shuffle(&mut phases);
-    let plan = Plan::new("maxrate", seed, NodeOrder::Natural, payload, phases);
+    let plan = Plan { sweep: true, ..Plan::new("maxrate", seed, NodeOrder::Natural, payload, phases) };
     super::check(&plan, layout)?;
     Ok(plan)
 }
