@@ -16,6 +16,7 @@ mod stopwatch;
 pub mod suites;
 
 pub use counters::Counters;
+pub use engine::wire;
 pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run};
 pub use experiments::{Experiment, SuiteRun};
 pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};

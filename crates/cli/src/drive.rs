@@ -146,6 +146,7 @@ impl Run<'_> {
         let (scout, simulator, crew) = (Whereabouts::of(target), target.simulator(), target.crew().is_some());
         let (problem, later) = (Mutex::new(None), Mutex::new(None));
         let ended = target.run(&|world| {
+            self.watch.post(world);
             let done = self.seat_rank(world, &scout).and_then(|(seat, site, facts)| {
                 let plan = self.plan(world, &site)?;
                 if self.order.plan_only {
@@ -174,6 +175,7 @@ impl Run<'_> {
             if let Err(error) = done {
                 *problem.lock().expect("nobody panics holding it") = Some(error);
             }
+            self.watch.dismiss(world);
         });
         self.watch.complete(target, target.simulator());
         if let Some(error) = problem.into_inner().expect("nobody panics holding it") {

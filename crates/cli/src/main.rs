@@ -15,6 +15,7 @@ mod published;
 mod pulse;
 mod runner;
 mod scout;
+mod sentinel;
 mod show;
 mod signals;
 mod slurm;

@@ -1,14 +1,16 @@
 //! What rank 0 shows and saves while a run goes on: progress on stderr, the record on disk after every phase.
 
 use crate::pulse::Pulse;
+use crate::sentinel::Sentinel;
 use crate::signals::Wait;
 use bench::{Beat, Observer, Progress};
+use comm::Comm;
 use indicatif::{ProgressBar, ProgressStyle};
 use record::{About, Plan, Role, RunRecord, Status};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Watches a run. Every rank holds one; the engine shows and saves on rank 0 alone, and lets the first ranks of each job look out for silence.
@@ -22,6 +24,8 @@ pub struct Watch {
     patience: Option<Duration>,
     asked_to_stop: Arc<AtomicBool>,
     guarded: Arc<Once>,
+    /// Knows who is gone, on a real machine.
+    sentinel: Arc<OnceLock<Sentinel>>,
 }
 
 #[derive(Default)]
@@ -44,6 +48,10 @@ struct State {
     loads_only: bool,
     /// What was found out after the last phase.
     late: Late,
+    /// When something was last heard of this rank's own work.
+    sign: Option<Instant>,
+    /// Why the run is about to end, if somebody knows.
+    cause: Option<String>,
 }
 
 /// What can be known only after a run.
@@ -60,7 +68,8 @@ impl Watch {
     pub fn new(quiet: bool, simulated: bool, patience: Option<Duration>) -> Watch {
         let patience = patience.filter(|_| !simulated);
         let guarded = Arc::new(Once::new());
-        Watch { state: Arc::default(), quiet, simulated, patience, asked_to_stop: Arc::default(), guarded }
+        let (state, asked_to_stop, sentinel) = (Arc::default(), Arc::default(), Arc::default());
+        Watch { state, quiet, simulated, patience, asked_to_stop, guarded, sentinel }
     }
 
     /// Asks load without a measurement to end; whether it had been asked before.
@@ -74,8 +83,10 @@ impl Watch {
         if loads_only && !self.ask_to_stop() {
             return Wait::Yes;
         }
-        self.give_up(reason);
-        Wait::No
+        // A launcher ends the others when a rank dies: whoever knows which one says so first.
+        let reason = self.cause().unwrap_or_else(|| reason.into());
+        self.give_up(&reason);
+        Wait::No(reason)
     }
 
     /// From the first sign of life or time limit on, ends the run as incomplete if a job of a real machine falls silent or a phase
@@ -90,12 +101,61 @@ impl Watch {
                     // Taken out first: the lock must be free again for the last words.
                     let trouble = watch.lock().trouble(patience);
                     if let Some(reason) = trouble {
+                        let reason = watch.sentinel.get().map_or(reason.clone(), |s| s.alarm(&reason));
                         watch.give_up(&reason);
                         crate::signals::end(&reason);
                     }
                 }
             });
         });
+    }
+
+    /// Keeps an eye on the other ranks from now on, on a real machine. Collective.
+    pub fn post(&self, world: &dyn Comm) {
+        let Some(patience) = self.patience else { return };
+        self.sign();
+        if let Some(sentinel) = Sentinel::post(world, self, patience) {
+            let last = sentinel.clone();
+            mpi::tell_before_end(move |reason| last.farewell(reason));
+            let _ = self.sentinel.set(sentinel);
+        }
+    }
+
+    /// The run is over: who leaves now does not die. Collective.
+    pub fn dismiss(&self, world: &dyn Comm) {
+        if let Some(sentinel) = self.sentinel.get() {
+            sentinel.dismiss(world);
+        }
+    }
+
+    /// How long nothing was heard of this rank's own work.
+    pub fn quiet_for(&self) -> Duration {
+        self.lock().sign.map_or(Duration::ZERO, |sign| now() - sign)
+    }
+
+    fn sign(&self) {
+        self.lock().sign = Some(now());
+    }
+
+    /// Takes in why the run is about to end; what comes after is a consequence.
+    pub fn blame(&self, reason: String) {
+        self.lock().cause.get_or_insert(reason);
+    }
+
+    /// Why the run ends, if somebody knows better than a signal, which is given a moment.
+    fn cause(&self) -> Option<String> {
+        self.sentinel.get()?;
+        let end = now() + CAUSE;
+        loop {
+            let (cause, given_up) = {
+                let state = self.lock();
+                (state.cause.clone(), state.given_up)
+            };
+            if cause.is_some() || given_up || now() > end {
+                return cause;
+            }
+            std::thread::park_timeout(CAUSE / 20);
+        }
     }
 
     /// Where to save.
@@ -195,6 +255,8 @@ impl Watch {
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 /// How often silence is looked for: seldom, for it takes a core from whoever measures there.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long a signal waits for its cause: launchers wait a second before they kill.
+const CAUSE: Duration = Duration::from_millis(400);
 
 impl State {
     /// Why the run must end now, if it must.
@@ -249,6 +311,7 @@ fn now() -> Instant {
 impl Observer for Watch {
     fn heart(&self, beat: Beat) {
         if self.patience.is_some() {
+            self.sign();
             self.lock().pulse.beat(beat, now());
             if beat == Beat::Block {
                 self.guard();
@@ -257,6 +320,7 @@ impl Observer for Watch {
     }
 
     fn phase(&self, plan: &Plan, placement: u32, index: usize) {
+        self.sign();
         self.guard();
         {
             let mut state = self.lock();
@@ -312,6 +376,7 @@ impl Observer for Watch {
     }
 
     fn save(&self, record: &RunRecord) {
+        self.sign();
         let mut state = self.lock();
         state.deadline = None;
         state.store(record);

@@ -12,7 +12,10 @@ pub fn on_signal(last_words: impl Fn(&str) -> Wait + Send + 'static) {
         for signal in signals.forever() {
             let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
             let reason = format!("stopped by {name}");
-            if last_words(&reason) == Wait::No {
+            if let Wait::No(reason) = last_words(&reason) {
+                if mpi::launched().is_some() {
+                    mpi::leave(Exit::Incomplete as i32, &reason);
+                }
                 end(&reason);
             }
         }
@@ -20,12 +23,11 @@ pub fn on_signal(last_words: impl Fn(&str) -> Wait + Send + 'static) {
 }
 
 /// Whether a run ends by itself after a signal.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// It has been asked to and will.
     Yes,
-    /// It must be ended.
-    No,
+    /// It must be ended, for this reason.
+    No(String),
 }
 
 /// Ends the program as incomplete, on all ranks if this is an MPI job.

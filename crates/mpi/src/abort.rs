@@ -22,6 +22,10 @@ pub(crate) struct Running {
 }
 
 static RUNNING: OnceLock<Running> = OnceLock::new();
+/// Who is told why this process ends, before it does.
+static TOLD: OnceLock<Tell> = OnceLock::new();
+
+type Tell = Box<dyn Fn(&str) -> bool + Send + Sync>;
 /// MPI is initialised and not finalised.
 static LIVE: AtomicBool = AtomicBool::new(false);
 /// Someone has begun to end the job.
@@ -61,10 +65,25 @@ pub(crate) fn disarm() {
     LIVE.store(false, Ordering::SeqCst);
 }
 
+/// Lets somebody know why this process ends the job, just before it does; whether the word got through.
+pub fn tell_before_end(tell: impl Fn(&str) -> bool + Send + Sync + 'static) {
+    let _ = TOLD.set(Box::new(tell));
+}
+
+/// As [`abort`] for a process that was told to end: the reason is printed only if nobody else could be told, for whoever ends a job tells
+/// all its processes.
+pub fn leave(code: i32, reason: &str) -> ! {
+    finish(code, reason, false)
+}
+
 /// Ends the job on all ranks: prints `reason` with this process's rank on stderr and calls MPI_Abort with `code`. Without a
 /// running MPI it ends this process. May be called from any thread, also while another is inside MPI: the libraries allow it
 /// in practice, and if one does not return, the process ends itself after a few seconds, and with it the job.
 pub fn abort(code: i32, reason: &str) -> ! {
+    finish(code, reason, true)
+}
+
+fn finish(code: i32, reason: &str, print: bool) -> ! {
     if ENDING.swap(true, Ordering::SeqCst) {
         // Another thread is ending the process, or MPI_Abort itself panicked: there is nothing left to say or do here.
         #[expect(clippy::disallowed_methods, reason = "real time is meant: the process ends during this sleep")]
@@ -73,8 +92,11 @@ pub fn abort(code: i32, reason: &str) -> ! {
     }
     let running = RUNNING.get().filter(|_| LIVE.load(Ordering::SeqCst));
     let who = running.map_or(String::new(), |running| format!("{}: ", running.who));
+    let told = TOLD.get().is_some_and(|tell| running.is_some() && tell(reason));
     // One write, so that the lines of several ranks do not mix; a closed stderr must not keep the job alive.
-    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}\n").as_bytes());
+    if print || !told {
+        let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}\n").as_bytes());
+    }
     let _ = std::io::stdout().flush();
     if let Some(running) = running {
         #[expect(clippy::disallowed_methods, reason = "real time is meant")]

@@ -32,7 +32,7 @@ mod window;
 mod yardstick;
 
 pub use abi::Kind;
-pub use abort::abort;
+pub use abort::{abort, leave, tell_before_end};
 pub use error::MpiError;
 pub use find::{Found, find};
 pub use launch::{Launch, Launcher, launched};

@@ -16,7 +16,8 @@ pub(super) struct Heart<'a> {
 
 impl<'a> Heart<'a> {
     /// Steps of a measured job without a time limit may last as long as they like (a solver, an application): they are not watched.
-    pub fn new(observer: &'a dyn Observer, part: &Part<'_>, phase: &Phase) -> Heart<'a> {
+    /// Rank 0 always tells: it asks everybody when it has not heard of itself for a while.
+    pub fn new(observer: &'a dyn Observer, part: &Part<'_>, phase: &Phase, first: bool) -> Heart<'a> {
         let job = &phase.jobs[part.job];
         let limited = job.role == Role::Background || job.stop.time_s.is_some();
         // Background jobs end when all measured ones have.
@@ -24,7 +25,8 @@ impl<'a> Heart<'a> {
         let mut limits = (0..phase.jobs.len()).filter(|i| measured(*i)).map(|i| phase.jobs[i].stop.time_s);
         // One job without a limit makes the wait unbounded.
         let others = limits.try_fold(0.0, |most: f64, limit| Some(most.max(limit?)));
-        Heart { observer: (limited && part.group.rank() < WATCHED).then_some(observer), others }
+        let watched = part.group.rank() < WATCHED || first;
+        Heart { observer: (limited && watched).then_some(observer), others }
     }
 
     pub fn tell(&self, beat: Beat) {

@@ -14,7 +14,7 @@ mod measured;
 mod partial;
 mod recorder;
 mod results;
-mod wire;
+pub mod wire;
 
 use crate::counters::Counters;
 use crate::experiments::Experiment;
@@ -312,7 +312,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     };
     let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
     let pattern = pattern.as_deref_mut();
-    let heart = Heart::new(run.observer, part, phase);
+    let heart = Heart::new(run.observer, part, phase, first);
     let mut partial = match job.role {
         Role::Measured => {
             // A job that is skipped does this, too: background jobs send it their word and wait for its own.

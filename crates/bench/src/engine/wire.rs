@@ -23,7 +23,7 @@ pub(super) fn fold<T: Serialize + DeserializeOwned>(
 }
 
 /// The values of those ranks that have one, on rank 0, in the order of the ranks. Nobody reads them on the way. Collective.
-pub(super) fn gather<T: Serialize + DeserializeOwned>(comm: &dyn Comm, mine: Option<&T>) -> Option<Vec<T>> {
+pub fn gather<T: Serialize + DeserializeOwned>(comm: &dyn Comm, mine: Option<&T>) -> Option<Vec<T>> {
     let mut both = |mut a: Vec<u8>, b: Vec<u8>| {
         a.extend_from_slice(&b);
         a
@@ -40,7 +40,7 @@ pub(super) fn gather<T: Serialize + DeserializeOwned>(comm: &dyn Comm, mine: Opt
 }
 
 /// Rank 0's value reaches everyone; only rank 0 knows how long it is. Collective.
-pub(super) fn tell<T: Serialize + DeserializeOwned>(comm: &dyn Comm, value: Option<&T>) -> T {
+pub fn tell<T: Serialize + DeserializeOwned>(comm: &dyn Comm, value: Option<&T>) -> T {
     let mut bytes = value.map(encode).unwrap_or_default();
     let mut length = (bytes.len() as u64).to_le_bytes();
     comm.bcast(0, Buffer::Bytes(&mut length));
