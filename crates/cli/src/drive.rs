@@ -8,15 +8,15 @@ use crate::machine::{Speaker, Target, effort as effort_of};
 use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
 use crate::vitals::Clocks;
-use crate::{output, signals};
+use crate::{folder, output, signals};
 use crate::{runner, show};
 use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm, Reduce};
-use record::{Payload, Plan, RunRecord, Status};
-use std::path::{Path, PathBuf};
+use record::{Layout, Payload, Plan, RunRecord, Status};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Order {
     grouping: Grouping,
     payload: Payload,
     out: Option<PathBuf>,
+    /// Whether a result in `out` is replaced.
+    force: bool,
     plan_only: bool,
     quiet: bool,
     patience: Option<Duration>,
@@ -50,6 +52,7 @@ impl Order {
             grouping: Grouping::read(args, target)?,
             payload,
             out: text("out").map(PathBuf::from),
+            force: args.get_flag("force"),
             plan_only: args.try_get_one::<bool>("plan-only").ok().flatten().copied().unwrap_or(false),
             quiet: args.get_flag("quiet"),
             patience: read_patience(args)?,
@@ -106,7 +109,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
     let effort = match run.first(target) {
-        Ok(Some(plan)) => run.ensemble(target, &plan),
+        Ok(Some((plan, site))) => run.ensemble(target, &plan, &site),
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
     };
@@ -141,7 +144,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Makes the plan on the machine and runs it there; or, if it has placements that are to be simulated side by side, returns it.
-    fn first(&self, target: &Target) -> anyhow::Result<Option<Plan>> {
+    fn first(&self, target: &Target) -> anyhow::Result<Option<(Plan, Site)>> {
         let (scout, simulated, crew) = (Whereabouts::of(target), target.is_simulated(), target.crew().is_some());
         let (problem, later) = (Mutex::new(None), Mutex::new(None));
         let ended = target.run(&|world| {
@@ -150,7 +153,7 @@ impl Run<'_> {
                     return self.print_plan(world, &plan);
                 }
                 if simulated && plan.placements > 1 {
-                    *later.lock().expect("nobody panics holding it") = Some(plan);
+                    *later.lock().expect("nobody panics holding it") = Some((plan, site));
                     return Ok(());
                 }
                 if crew {
@@ -159,7 +162,7 @@ impl Run<'_> {
                 }
                 // Not before the plan is known to be good: what is refused leaves no folder behind.
                 if world.rank() == 0 {
-                    self.open(&plan)?;
+                    self.open(&plan, site.layout)?;
                 }
                 let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
                 let clocks = Clocks::read();
@@ -182,8 +185,8 @@ impl Run<'_> {
     }
 
     /// Simulates placements side by side; what each simulation took.
-    fn ensemble(&self, target: &Target, plan: &Plan) -> anyhow::Result<Vec<sim::Stats>> {
-        self.open(plan)?;
+    fn ensemble(&self, target: &Target, plan: &Plan, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
+        self.open(plan, site.layout)?;
         let simulator = target.simulator().expect("only simulated machines run placements side by side");
         let body = |world: &dyn Comm, machine: &sim::Simulator, placement: u32, observer: &dyn Observer| {
             let scout = Whereabouts::Simulated(machine);
@@ -220,16 +223,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says what is known to be missing and makes the folder of the record, on the process that prints.
-    fn open(&self, plan: &Plan) -> anyhow::Result<()> {
+    /// Makes the folder of the record and says what is known to be missing, on the process that prints.
+    fn open(&self, plan: &Plan, layout: Layout) -> anyhow::Result<()> {
         if !self.speaker.prints {
             return Ok(());
         }
+        let first = bench::engine::empty_record(plan, layout, self.facts);
+        let slot = folder::open(self.experiment.name(), self.order.out.as_deref(), self.order.force, &first);
+        let slot = slot.or_else(|error| self.speaker.end_all(error))?;
         announce(plan, self.order.quiet);
-        let file = prepare(self.experiment.name(), self.order.out.as_deref());
-        let file = file.or_else(|error| self.speaker.end_all(error))?;
-        self.watch.save_to(&file);
-        eprintln!("tailback: writing {}", file.display());
+        eprintln!("tailback: writing {}", slot.path().display());
+        self.watch.save_to(slot, first);
         Ok(())
     }
 
@@ -324,29 +328,6 @@ fn read_patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
     }
 }
 
-/// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission. The path of the record.
-fn prepare(name: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let dir = match out {
-        Some(dir) => dir.to_path_buf(),
-        None => (1..)
-            .map(|n| Path::new("tailback-runs").join(format!("{name}-{n:04}")))
-            .find(|d| !d.exists())
-            .expect("numbers do not run out"),
-    };
-    let say = |e: std::io::Error| {
-        Fail::with(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
-    };
-    std::fs::create_dir_all(&dir).map_err(say)?;
-    let probe = dir.join("run.json.tmp");
-    std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).map_err(say)?;
-    let path = dir.join("run.json");
-    if path.exists() {
-        record::read(&path)
-            .map_err(|e| Fail::with(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
-    }
-    Ok(path)
-}
-
 /// The command as it was given, without what cannot change the result.
 fn command_line() -> Vec<String> {
     let mut words = std::env::args().skip(1);
@@ -354,7 +335,7 @@ fn command_line() -> Vec<String> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--threads" | "--out" => drop(words.next()),
-            "--quiet" => {}
+            "--quiet" | "--force" => {}
             w if w.starts_with("--threads=") || w.starts_with("--out=") => {}
             _ => line.push(word),
         }

@@ -1,10 +1,10 @@
-//! Records on disk: written whole or not at all, read with a clear answer.
+//! Records and plans on disk, read with a clear answer. How a record is written is in `slot`.
 
 use crate::legacy;
 use crate::plan::Plan;
 use crate::run::{FORMAT, RunRecord, VERSION};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -61,12 +61,33 @@ pub enum StoreError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Another run's record, or its page, is where ours should go.
+    #[error("{path} exists: it is the result of another run; give another --out, or --force to replace it")]
+    Taken {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Our record has been replaced under way.
+    #[error("another run has put its record at {path}; give each run its own --out")]
+    Lost {
+        /// Which file.
+        path: PathBuf,
+    },
     /// Something else is where the record should go.
     #[error("{path} exists and is not a Tailback record this version can read; it is left alone: give another --out")]
     InTheWay {
         /// Which file.
         path: PathBuf,
     },
+}
+
+impl StoreError {
+    /// What is at this place already: a result, or something that is none.
+    pub(crate) fn taken(path: &Path) -> StoreError {
+        let path = path.to_path_buf();
+        // A file that cannot be read may be somebody else's, or all that is left of a run.
+        if read(&path).is_ok() { StoreError::Taken { path } } else { StoreError::InTheWay { path } }
+    }
 }
 
 /// Reads a record.
@@ -102,41 +123,13 @@ fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
     }
 }
 
-/// Writes a record atomically: a reader sees the old file or the new one, also after a crash. Refuses to replace what is not a
-/// readable record.
-pub fn write(path: &Path, record: &RunRecord) -> Result<(), StoreError> {
-    let io = |doing, path: &Path| {
-        let path = path.to_path_buf();
-        move |source| StoreError::Io { doing, path, source }
-    };
-    // A file that cannot be read may be somebody else's, or all that is left of a run.
-    if path.exists() && read(path).is_err() {
-        return Err(StoreError::InTheWay { path: path.into() });
-    }
-    let mut text = serde_json::to_vec_pretty(record).expect("every record can be written as JSON");
-    text.push(b'\n');
-    // Beside the record, because a rename is atomic only within one file system.
-    let temporary = path.with_extension("json.tmp");
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(&text)?;
-        // Before the rename, or a crash could leave the new name without its data.
-        file.sync_all()
-    });
-    if let Err(source) = written {
-        // A half-written temporary helps nobody, and on a full disk its space does.
-        let _ = fs::remove_file(&temporary);
-        return Err(StoreError::Io { doing: "write", path: temporary, source });
-    }
-    fs::rename(&temporary, path).map_err(io("replace", path))
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::plan::{NodeOrder, Payload};
     use crate::run::{Layout, MachineRecord, Status};
 
-    fn record() -> RunRecord {
+    pub(crate) fn record() -> RunRecord {
         RunRecord {
             format: FORMAT.into(),
             version: VERSION,
@@ -156,7 +149,7 @@ mod tests {
         }
     }
 
-    fn folder(name: &str) -> PathBuf {
+    pub(crate) fn folder(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("tailback-store-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
@@ -164,18 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn written_records_read_back_and_are_replaced_whole() {
-        let path = folder("back").join("run.json");
-        write(&path, &record()).unwrap();
-        let mut second = record();
-        second.warnings.push("again".into());
-        write(&path, &second).unwrap();
-        assert_eq!(read(&path).unwrap(), second);
-        assert!(!path.with_extension("json.tmp").exists());
-    }
-
-    #[test]
-    fn truncated_foreign_and_future_files_are_named_and_never_overwritten() {
+    fn truncated_foreign_and_future_files_are_named() {
         let path = folder("bad").join("run.json");
         let whole = serde_json::to_string(&record()).unwrap();
         let future = whole.replace("\"version\":2", "\"version\":999");
@@ -190,14 +172,6 @@ mod tests {
             fs::write(&path, text).unwrap();
             let error = read(&path).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
-            assert!(write(&path, &record()).unwrap_err().to_string().contains("left alone"));
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-    }
-
-    #[test]
-    fn an_unwritable_place_is_an_error_that_names_it() {
-        let error = write(Path::new("/proc/tailback/run.json"), &record()).unwrap_err().to_string();
-        assert!(error.contains("/proc/tailback"), "{error}");
     }
 }
