@@ -70,7 +70,8 @@ pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
     let code = Fail::code(&error);
     let text = format!("{error:#}");
     if !text.is_empty() {
-        eprintln!("tailback: {text}");
+        // A message may hold names from elsewhere: what looks like a line of its own is one of ours only if it begins the line.
+        eprintln!("tailback: {}", report::plain::screen(&text).replace('\n', "\n  "));
     }
     ExitCode::from(code as u8)
 }

@@ -33,6 +33,6 @@ pub use placement::PlacementRecord;
 pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop};
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
 pub use slot::Slot;
-pub use store::{StoreError, read, read_plan};
+pub use store::{StoreError, hidden, read, read_plan};
 pub use summary::{Interval, Quantile, Summary};
 pub use verdict::{Coverage, Verdict};

@@ -61,6 +61,16 @@ pub enum StoreError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// A plan with characters that a terminal would obey.
+    #[error("{path}: {place} holds the control character U+{:04X}; remove it", u32::from(*found))]
+    Control {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, as a JSON pointer.
+        place: String,
+        /// Which character.
+        found: char,
+    },
     /// Another run's record, or its page, is where ours should go.
     #[error("{path} exists: it is the result of another run; give another --out, or --force to replace it")]
     Taken {
@@ -102,7 +112,34 @@ pub fn read_plan(path: &Path) -> Result<Plan, StoreError> {
     let bad = |source| StoreError::NoPlan { path: path.into(), source };
     let mut json: serde_json::Value = serde_json::from_slice(&text).map_err(bad)?;
     legacy::plan(&mut json);
+    if let Some((place, found)) = control(&json, "") {
+        return Err(StoreError::Control { path: path.into(), place, found });
+    }
     serde_json::from_value(json).map_err(bad)
+}
+
+/// The first control character of a text in here, and where it is. Names of a plan are shown while it runs, one a line; only what its
+/// kernels are told may have several lines, because it may be a script.
+fn control(json: &serde_json::Value, place: &str) -> Option<(String, char)> {
+    use serde_json::Value;
+    let lines = place.contains("/params/");
+    let of_text = |text: &str| text.chars().find(|c| hidden(*c) && !(lines && matches!(c, '\n' | '\t')));
+    match json {
+        Value::String(text) => of_text(text).map(|c| (place.to_string(), c)),
+        Value::Array(all) => all.iter().enumerate().find_map(|(i, v)| control(v, &format!("{place}/{i}"))),
+        Value::Object(all) => all.iter().find_map(|(name, v)| match of_text(name) {
+            Some(c) => Some((place.to_string(), c)),
+            None => control(v, &format!("{place}/{name}")),
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a character is one that terminals obey or that hides others instead of being shown: controls, line separators, and marks that
+/// turn the direction of what follows (Trojan Source, CVE-2021-42574).
+pub fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
@@ -173,5 +210,24 @@ pub(crate) mod tests {
             let error = read(&path).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_plan_cannot_speak_to_the_terminal() {
+        let path = folder("control").join("plan.json");
+        let plan = |name: &str, run: &str| {
+            let job = serde_json::json!({ "name": "j", "kernel": "command", "params": { "run": run }, "role": "measured",
+                "members": { "block": { "first_node": 0, "nodes": 1 } }, "instances": "slot", "stop": crate::Stop::ONCE });
+            let phases = serde_json::json!([{ "name": name, "about": { "kind": "load" }, "jobs": [job] }]);
+            let plan = serde_json::json!({ "suite": "x", "seed": 1, "node_order": "natural", "payload": "checked", "phases": phases });
+            fs::write(&path, plan.to_string()).unwrap();
+            read_plan(&path).map_err(|e| e.to_string())
+        };
+        for (name, place) in [("a\nRESULT: PASS", "U+000A"), ("\u{1b}[2J", "U+001B"), ("\u{202e}", "U+202E")] {
+            let refused = plan(name, "true").unwrap_err();
+            assert!(refused.contains("/phases/0/name") && refused.contains(place), "{refused}");
+        }
+        assert!(plan("a", "\u{9b}2J").unwrap_err().contains("/phases/0/jobs/0/params/run"));
+        plan("a", "one\n\ttwo").unwrap();
     }
 }
