@@ -130,7 +130,9 @@ fn on_a_full_disk(dir: &Path, blocks: u32, args: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
     shell.arg(whole.get_program()).args(whole.get_args()).current_dir(dir);
-    whole.get_envs().filter(|(_, value)| value.is_none()).for_each(|(name, _)| drop(shell.env_remove(name)));
+    for (name, _) in whole.get_envs().filter(|(_, value)| value.is_none()) {
+        shell.env_remove(name);
+    }
     shell.output().unwrap()
 }
 

@@ -55,12 +55,9 @@ impl Grid {
 
     /// As a Markdown table of GitHub's kind.
     pub fn markdown(&self) -> String {
-        // A number's sign begins no list within a cell.
-        let cell = |text: &String| match text.strip_prefix('-') {
-            Some(rest) => format!("-{}", plain::markdown(rest)),
-            None => plain::markdown(text),
+        let line = |cells: &[String]| {
+            format!("| {} |\n", cells.iter().map(|c| plain::markdown_cell(c)).collect::<Vec<_>>().join(" | "))
         };
-        let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
         let mut out = line(&self.header);
         let rule: Vec<&str> = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" }).collect();
         let _ = writeln!(out, "| {} |", rule.join(" | "));
@@ -94,7 +91,7 @@ mod tests {
         let mut grid = Grid::new("a < b", &["name", "x|y"]);
         grid.row(["<img>".to_string(), "1|2\n3".to_string()]);
         assert!(grid.html("t").contains("&lt;img&gt;") && grid.html("t").contains("a &lt; b"));
-        assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| \\<img\\> | 1\\|2 3 |\n");
+        assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| \\<img> | 1\\|2 3 |\n");
     }
 
     #[test]

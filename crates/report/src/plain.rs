@@ -32,29 +32,61 @@ pub fn word(text: &str) -> String {
     line(text).split_whitespace().collect::<Vec<_>>().join("_")
 }
 
-/// Text that Markdown leaves alone, at the start of a line and within one, in a table too.
+/// Text that Markdown leaves alone, in a sentence or at the start of a line.
 pub fn markdown(text: &str) -> String {
     let text = line(text);
     let text = text.trim();
-    let mut out = String::new();
-    // What would begin a list, a rule or a heading.
-    let digits = text.chars().take_while(char::is_ascii_digit).count();
-    for (i, c) in text.chars().enumerate() {
-        let begins = (i == 0 && matches!(c, '+' | '-' | '='))
-            || (i > 0 && i == digits && matches!(c, '.' | ')') && text[i + 1..].starts_with(' '));
-        if begins || matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&') {
+    let number = text.chars().take_while(char::is_ascii_digit).count();
+    // What would begin a list, a quotation, a rule or a heading.
+    let at = match text[number..].chars().next() {
+        Some('+' | '-' | '=' | '>' | '~') if number == 0 => Some(0),
+        Some('.' | ')') if number > 0 && !text[number + 1..].starts_with(|c: char| !c.is_whitespace()) => Some(number),
+        _ => None,
+    };
+    match at {
+        Some(at) => format!("{}\\{}", &text[..at], within(&text[at..])),
+        None => within(text),
+    }
+}
+
+/// The same in a cell of a table, where nothing begins.
+pub fn markdown_cell(text: &str) -> String {
+    within(line(text).trim()).replace('|', "\\|")
+}
+
+/// What means something in the midst of a line, with a backslash before it; as few as will do, because people read this, too.
+fn within(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.clone().next().unwrap_or(' ');
+        let touches = !before.is_whitespace() || !after.is_whitespace();
+        let marks = match c {
+            '\\' | '`' | '<' | '#' => true,
+            '*' => touches,
+            // Within a word it is a letter.
+            '_' => touches && !(before.is_alphanumeric() && after.is_alphanumeric()),
+            // What makes a link of the brackets before it.
+            ']' => matches!(after, '(' | '[' | ':'),
+            '~' => after == '~' || before == '~',
+            '&' => after == '#' || after.is_alphabetic(),
+            _ => false,
+        };
+        if marks {
             out.push('\\');
         }
         out.push(c);
+        before = c;
     }
     out
 }
 
-/// Lines of code in Markdown, within a fence that nothing in them can close.
+/// A line of code in Markdown, within a fence that nothing in them can close.
 pub fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
-    format!("{fence}{language}\n{}\n{fence}\n", screen(text))
+    format!("{fence}{language}\n{}\n{fence}\n", line(text))
 }
 
 #[cfg(test)]
@@ -80,14 +112,25 @@ mod tests {
 
     #[test]
     fn markdown_leaves_it_alone() {
-        assert_eq!(markdown("a_b <c> `d`\n#"), "a\\_b \\<c\\> \\`d\\` \\#");
-        assert_eq!(markdown("1|2 & 3"), "1\\|2 \\& 3");
-        assert_eq!(
-            (markdown("- x"), markdown("1. x"), markdown("    x")),
-            ("\\- x".into(), "1\\. x".into(), "x".into())
-        );
-        assert_eq!((markdown("1.83 ±2%"), markdown("p2p-lat")), ("1.83 ±2%".into(), "p2p-lat".into()));
-        assert_eq!(markdown("---"), "\\---");
-        assert_eq!(fenced("sh", "a ```\nb"), "````sh\na ```\nb\n````\n");
+        for (text, plain) in [
+            ("a_b <c> `d`\n#", "a_b \\<c> \\`d\\` \\#"),
+            ("_a_ **b** R_C *", "\\_a\\_ \\*\\*b\\*\\* R_C *"),
+            ("[a](javascript:x) [0.5, 1.0] ![i][j]", "[a\\](javascript:x) [0.5, 1.0] ![i\\][j]"),
+            ("&lt; & ~~x~~ ~1", "\\&lt; & \\~\\~x\\~\\~ ~1"),
+            ("- x", "\\- x"),
+            ("1. x", "1\\. x"),
+            ("1)", "1\\)"),
+            ("1.83 ±2%", "1.83 ±2%"),
+            ("> x", "\\> x"),
+            ("    x", "x"),
+            ("---", "\\---"),
+            ("p2p-lat|", "p2p-lat|"),
+        ] {
+            assert_eq!(markdown(text), plain);
+        }
+        for (text, plain) in [("+0.0", "+0.0"), ("1|2", "1\\|2"), ("a\\|b", "a\\\\\\|b"), ("1.83 ±2%", "1.83 ±2%")] {
+            assert_eq!(markdown_cell(text), plain);
+        }
+        assert_eq!(fenced("sh", "a ```\nb"), "````sh\na ``` b\n````\n");
     }
 }

@@ -25,11 +25,7 @@ const POISONS: [Poison; 3] = [
     Poison {
         text: "=<b onclick=x>|`\"+1",
         lines: &["="],
-        anywhere: &[
-            ("html", &["<b onclick"]),
-            ("markdown", &[" <b onclick", "<b onclick=x\\>|"]),
-            ("csv", &[",=", "\"=", ",\"="]),
-        ],
+        anywhere: &[("html", &["<b onclick"]), ("markdown", &[" <b onclick"]), ("csv", &[",=", "\"=", ",\"="])],
     },
 ];
 
@@ -76,10 +72,23 @@ fn poisoned(json: &Value, place: &str, by: &str) -> Option<RunRecord> {
     serde_json::from_value(json).ok()
 }
 
+/// A row of a Markdown table with more or fewer cells than the one above it.
+fn crooked(text: &str) -> Option<String> {
+    let bars = |row: &str| row.replace("\\\\", "").replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = text.lines().collect();
+    let wrong = |pair: &&[&str]| pair.iter().all(|row| row.starts_with('|')) && bars(pair[0]) != bars(pair[1]);
+    rows.windows(2).find(wrong).map(|pair| pair[1].to_string())
+}
+
 /// What is wrong with a text that a format has written of a poisoned record.
 fn wrong(format: &str, text: &str, poison: &Poison) -> Option<String> {
     if let Some(c) = text.chars().find(|c| hidden(*c) && *c != '\n') {
         return Some(format!("U+{:04X}", u32::from(c)));
+    }
+    if format == "markdown"
+        && let Some(row) = crooked(text)
+    {
+        return Some(row);
     }
     // Blocks of a page are no lines.
     let lines = text.lines().filter(|_| format != "html");
@@ -128,6 +137,7 @@ fn what_is_let_through_is_caught() {
         ("text", "RESULT: PASS\n", exact),
         ("csv", "a,=1\n", markup),
         ("html", "<b onclick=x>", markup),
+        ("markdown", "| a | b |\n| a \\\\| b |\n| a |\n", markup),
     ] {
         assert!(wrong(format, text, poison).is_some(), "{text:?}");
     }
