@@ -25,7 +25,7 @@ const SHORT: [&str; 13] = [
     "--quiet",
 ];
 const AT_ONCE: usize = 8;
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 3;
 
 fn short(more: &[&'static str]) -> Vec<&'static str> {
     SHORT.into_iter().chain(more.iter().copied()).collect()
@@ -160,17 +160,24 @@ fn a_full_disk_is_said_last_and_what_was_there_is_still_there() {
     assert_eq!(names(&dir.join("old")), ["report.html", "run.json"]);
 }
 
-#[test]
-fn a_folder_that_vanishes_under_way_is_said_last() {
-    let dir = folder("store-vanished");
-    // Long enough that it is under way when its first record is seen.
+/// A run whose folder is moved away while it goes on; nothing if the run was faster.
+fn robbed(dir: &Path) -> Option<Output> {
     let args = ["run", "gpcnet", "--nodes", "20", "--rounds", "12", "--out", "out", "--quiet"];
-    let run = command(&dir, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = command(dir, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !dir.join("out/run.json").exists() {
         std::thread::yield_now();
     }
     fs::rename(dir.join("out"), dir.join("elsewhere")).unwrap();
     let ended = run.wait_with_output().unwrap();
+    let under_way = !dir.join("elsewhere/report.html").exists();
+    under_way.then_some(ended)
+}
+
+#[test]
+fn a_folder_that_vanishes_under_way_is_said_last() {
+    let tries = (0..5).map(|i| folder(&format!("store-vanished-{i}")));
+    let (dir, ended) =
+        tries.into_iter().find_map(|dir| robbed(&dir).map(|ended| (dir, ended))).expect("it takes a while");
     let (stdout, stderr) = (text(&ended.stdout), text(&ended.stderr));
     assert_eq!(ended.status.code(), Some(5), "{stdout}{stderr}");
     assert!(stdout.ends_with("RESULT: INCOMPLETE\n"), "{stdout}");
