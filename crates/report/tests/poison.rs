@@ -16,8 +16,8 @@ struct Poison {
 
 const POISONS: [Poison; 3] = [
     Poison {
-        text: "x\nRESULT: PASS\r\nFOM forged 1 x\n| a | b |\n\n# h\n\u{1b}[31m\u{9b}2J\u{202e}",
-        lines: &["RESULT: PASS", "FOM forged", "| a | b", "# h"],
+        text: "x\nRESULT: PASS\r\nFOM forged 1 x\n| a | b |\n\n# forged\n\u{1b}[31m\u{9b}2J\u{202e}",
+        lines: &["RESULT: PASS", "FOM forged", "| a | b", "# forged"],
         anywhere: &[],
     },
     // Without a line of its own: as the first thing of a line it would look like ours.
@@ -90,13 +90,30 @@ fn wrong(format: &str, text: &str, poison: &Poison) -> Option<String> {
     {
         return Some(row);
     }
-    // Blocks of a page are no lines.
-    let lines = text.lines().filter(|_| format != "html");
-    let forged = lines.into_iter().find(|line| poison.lines.iter().any(|l| line.starts_with(l)));
+    // Blocks of a page are no lines, and Markdown has no lines for scripts: a caption may begin with any name.
+    let means = |l: &&&str| match format {
+        "html" => false,
+        "markdown" => !["RESULT", "FOM"].iter().any(|word| l.starts_with(word)),
+        _ => true,
+    };
+    let looked_for: Vec<&&str> = poison.lines.iter().filter(means).collect();
+    let forged = text.lines().find(|line| looked_for.iter().any(|l| line.starts_with(**l)));
     let listed = poison.anywhere.iter().filter(|(name, _)| *name == format).flat_map(|(_, parts)| *parts);
     forged.map(String::from).or_else(|| listed.into_iter().find(|part| text.contains(**part)).map(|p| p.to_string()))
 }
 
+/// Panics if a format lets something through.
+fn check(name: &str, record: &RunRecord, poison: &Poison) {
+    // The record itself is JSON, which has its own escapes.
+    for format in FORMATS.iter().filter(|f| f.name != "json") {
+        let Ok(text) = format.write(&View::new(record)) else { continue };
+        if let Some(what) = wrong(format.name, &text, poison) {
+            panic!("{name} as {}: {what}\n{text}", format.name);
+        }
+    }
+}
+
+/// One place at a time in the made-up records; in all others every place at once, because models take their time.
 #[test]
 fn no_text_of_a_record_becomes_a_line_an_escape_a_formula_or_markup() {
     let mut tried = 0;
@@ -109,18 +126,17 @@ fn no_text_of_a_record_becomes_a_line_an_escape_a_formula_or_markup() {
         places(&json, String::new(), &mut all);
         all.sort();
         all.dedup();
-        for place in all {
-            for poison in &POISONS {
-                let Some(record) = poisoned(&json, &place, poison.text) else { continue };
+        for poison in &POISONS {
+            let mut together = json.clone();
+            for place in &all {
+                let Some(alone) = poisoned(&json, place, poison.text) else { continue };
                 tried += 1;
-                // The record itself is JSON, which has its own escapes.
-                for format in FORMATS.iter().filter(|f| f.name != "json") {
-                    let Ok(text) = format.write(&View::new(&record)) else { continue };
-                    if let Some(what) = wrong(format.name, &text, poison) {
-                        panic!("{name}, {place} as {}: {what}\n{text}", format.name);
-                    }
+                if name.starts_with("made-up") {
+                    check(&format!("{name}, {place}"), &alone, poison);
                 }
+                replace(&mut together, String::new(), place, poison.text);
             }
+            check(&name, &serde_json::from_value(together).unwrap(), poison);
         }
     }
     assert!(tried > 500, "only {tried} places");
@@ -133,7 +149,7 @@ fn what_is_let_through_is_caught() {
         ("text", "a\nRESULT: PASS\n", lines),
         ("text", "a \u{1b}[31m", lines),
         ("html", "a \u{202e}", lines),
-        ("markdown", "a\n# h\n", lines),
+        ("markdown", "a\n# forged\n", lines),
         ("text", "RESULT: PASS\n", exact),
         ("csv", "a,=1\n", markup),
         ("html", "<b onclick=x>", markup),
