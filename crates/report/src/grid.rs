@@ -55,9 +55,18 @@ impl Grid {
 
     /// As a Markdown table of GitHub's kind.
     pub fn markdown(&self) -> String {
-        let line = |cells: &[String]| {
-            format!("| {} |\n", cells.iter().map(|c| plain::markdown_cell(c)).collect::<Vec<_>>().join(" | "))
-        };
+        self.markdown_of(plain::markdown_cell)
+    }
+
+    /// The same with cells that are Markdown already: ours, and nobody else's.
+    pub fn of_markdown(&self) -> String {
+        // Backslashes first, or that of the bar would be doubled.
+        self.markdown_of(|text| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;"))
+    }
+
+    fn markdown_of(&self, cell: fn(&str) -> String) -> String {
+        let line =
+            |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" | "));
         let mut out = line(&self.header);
         let rule: Vec<&str> = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" }).collect();
         let _ = writeln!(out, "| {} |", rule.join(" | "));
