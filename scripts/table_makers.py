@@ -71,7 +71,7 @@ class Run:
         """Runs the program; with `out` it leaves its record in that folder of this run."""
         if not os.access(self.program(), os.X_OK):
             raise Missing(f"{self.program()} is missing: cargo build --release")
-        more = ["--quiet", "--out", os.path.join(self.folder, out)] if out else []
+        more = ["--quiet", "--force", "--out", os.path.join(self.folder, out)] if out else []
         shown = [*launcher, "tailback", *words, *(["--out", out] if out and out != "run" else [])]
         return self.call([*launcher, self.program(), *words, *more], shown=[str(word) for word in shown])
 

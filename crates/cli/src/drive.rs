@@ -8,15 +8,15 @@ use crate::machine::{Speaker, Target, effort as effort_of};
 use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
 use crate::vitals::Clocks;
-use crate::{output, signals};
+use crate::{folder, output, signals};
 use crate::{runner, show};
 use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm, Reduce};
-use record::{Payload, Plan, RunRecord, Status};
-use std::path::{Path, PathBuf};
+use record::{Layout, Payload, Plan, RunRecord, Status};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Order {
     grouping: Grouping,
     payload: Payload,
     out: Option<PathBuf>,
+    /// Whether a result in `out` is replaced.
+    force: bool,
     plan_only: bool,
     quiet: bool,
     patience: Option<Duration>,
@@ -51,6 +53,7 @@ impl Order {
             grouping: Grouping::read(args, target)?,
             payload,
             out: text("out").map(PathBuf::from),
+            force: args.get_flag("force"),
             plan_only: args.try_get_one::<bool>("plan-only").ok().flatten().copied().unwrap_or(false),
             quiet: args.get_flag("quiet"),
             patience: read_patience(args)?,
@@ -162,7 +165,7 @@ impl Run<'_> {
                 }
                 // Not before the plan is known to be good: what is refused leaves no folder behind.
                 if world.rank() == 0 {
-                    self.open(&plan)?;
+                    self.open(&plan, site.layout)?;
                 }
                 let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
                 let clocks = Clocks::read();
@@ -187,7 +190,7 @@ impl Run<'_> {
 
     /// Simulates parts side by side; what each simulation took.
     fn ensemble(&self, target: &Target, plan: Plan, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
-        self.open(&plan)?;
+        self.open(&plan, site.layout)?;
         let simulator = target.simulator().expect("only simulated machines run parts side by side");
         let body = |world: &dyn Comm, machine: &sim::Simulator, plan: Plan, placement: u32, observer: &dyn Observer| {
             let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
@@ -226,16 +229,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says what is known to be missing and makes the folder of the record, on the process that prints.
-    fn open(&self, plan: &Plan) -> anyhow::Result<()> {
+    /// Makes the folder of the record and says what is known to be missing, on the process that prints.
+    fn open(&self, plan: &Plan, layout: Layout) -> anyhow::Result<()> {
         if !self.speaker.prints {
             return Ok(());
         }
+        let first = bench::engine::empty_record(plan, layout, self.facts);
+        let slot = folder::open(self.experiment.name(), self.order.out.as_deref(), self.order.force, &first);
+        let slot = slot.or_else(|error| self.speaker.end_all(error))?;
         announce(plan, self.order.quiet);
-        let file = prepare(self.experiment.name(), self.order.out.as_deref());
-        let file = file.or_else(|error| self.speaker.end_all(error))?;
-        self.watch.save_to(&file);
-        eprintln!("tailback: writing {}", file.display());
+        eprintln!("tailback: writing {}", slot.path().display());
+        self.watch.save_to(slot, first);
         Ok(())
     }
 
@@ -330,29 +334,6 @@ fn read_patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
     }
 }
 
-/// Makes the folder for the record before anything runs: a full night is not to be lost to a missing permission. The path of the record.
-fn prepare(name: &str, out: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let dir = match out {
-        Some(dir) => dir.to_path_buf(),
-        None => (1..)
-            .map(|n| Path::new("tailback-runs").join(format!("{name}-{n:04}")))
-            .find(|d| !d.exists())
-            .expect("numbers do not run out"),
-    };
-    let say = |e: std::io::Error| {
-        Fail::with(Exit::Failure, format!("cannot write to {}: {e}; give another --out", dir.display()))
-    };
-    std::fs::create_dir_all(&dir).map_err(say)?;
-    let probe = dir.join("run.json.tmp");
-    std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).map_err(say)?;
-    let path = dir.join("run.json");
-    if path.exists() {
-        record::read(&path)
-            .map_err(|e| Fail::with(Exit::Failure, format!("{e}; it is left alone: give another --out")))?;
-    }
-    Ok(path)
-}
-
 /// The command as it was given, without what cannot change the result.
 fn command_line() -> Vec<String> {
     let mut words = std::env::args().skip(1);
@@ -360,7 +341,7 @@ fn command_line() -> Vec<String> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--threads" | "--out" => drop(words.next()),
-            "--quiet" => {}
+            "--quiet" | "--force" => {}
             w if w.starts_with("--threads=") || w.starts_with("--out=") => {}
             _ => line.push(word),
         }

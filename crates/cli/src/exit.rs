@@ -1,7 +1,7 @@
 //! Exit codes: part of the interface, so scripts can rely on them.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -70,7 +70,10 @@ pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
     let code = Fail::code(&error);
     let text = format!("{error:#}");
     if !text.is_empty() {
-        eprintln!("tailback: {text}");
+        // A message may hold names from elsewhere: what looks like a line of its own is one of ours only if it begins the line.
+        let text = report::plain::screen(&text).replace('\n', "\n  ");
+        // In one piece, or a launcher puts its own words in between.
+        let _ = io::stderr().write_all(format!("tailback: {text}\n").as_bytes());
     }
     ExitCode::from(code as u8)
 }

@@ -4,6 +4,7 @@ mod commands;
 mod drive;
 mod ensemble;
 mod exit;
+mod folder;
 mod grouping;
 mod host;
 mod machine;

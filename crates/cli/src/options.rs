@@ -66,6 +66,7 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("payload", "WHAT", "Whether messages carry data that is checked, data that nobody looks at, or nothing [default: checked; lengths on simulated machines over 512 ranks]")
             .value_parser(["checked", "unchecked", "lengths"]),
         value("out", "DIR", "Folder for run.json [default: a new one under tailback-runs]").value_hint(ValueHint::DirPath),
+        flag("force", "Replace the result that is in --out already; without this, it stays and the run is refused").requires("out"),
         value("mpi-lib", "FILE", "The MPI library to use, instead of looking for it")
             .value_parser(value_parser!(PathBuf))
             .env("TAILBACK_MPI_LIB"),

@@ -6,9 +6,8 @@ use crate::signals::Wait;
 use bench::{Beat, Observer, Progress};
 use comm::Comm;
 use indicatif::{ProgressBar, ProgressStyle};
-use record::{About, Plan, Role, RunRecord, Status};
+use record::{About, Plan, Role, RunRecord, Slot, Status};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
@@ -30,7 +29,7 @@ pub struct Watch {
 
 #[derive(Default)]
 struct State {
-    path: Option<PathBuf>,
+    slot: Option<Slot>,
     record: Option<RunRecord>,
     bar: Option<ProgressBar>,
     failure: Option<String>,
@@ -158,9 +157,10 @@ impl Watch {
         }
     }
 
-    /// Where to save.
-    pub fn save_to(&self, path: &Path) {
-        self.lock().path = Some(path.to_path_buf());
+    /// Where to save, and what is there already.
+    pub fn save_to(&self, slot: Slot, first: RunRecord) {
+        let mut state = self.lock();
+        (state.slot, state.record) = (Some(slot), Some(first));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -173,8 +173,8 @@ impl Watch {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        let page = match (&state.path, &state.record, &state.failure, state.given_up) {
-            (Some(path), Some(record), None, false) => crate::show::save_page(record, path, self.quiet),
+        let page = match (&state.slot, &state.record, &state.failure, state.given_up) {
+            (Some(slot), Some(record), None, false) => crate::show::save_page(record, slot.path(), self.quiet),
             _ => Ok(()),
         };
         (state.record.take(), state.failure.take().or(page.err()))
@@ -239,9 +239,9 @@ impl Watch {
         let Some(mut record) = state.record.take() else { return false };
         record.status = Status::Incomplete { reason: reason.into() };
         state.store(&record);
-        if let (Some(path), None) = (&state.path, &state.failure) {
+        if let (Some(slot), None) = (&state.slot, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, path, self.quiet));
+            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, slot.path(), self.quiet));
             if let Ok(Err(error)) = saved {
                 eprintln!("tailback: {error}");
             }
@@ -270,8 +270,8 @@ impl State {
     }
 
     fn store(&mut self, record: &RunRecord) {
-        let Some(path) = &self.path else { return };
-        if let Err(error) = record::write(path, record) {
+        let Some(slot) = &mut self.slot else { return };
+        if let Err(error) = slot.save(record) {
             // The run goes on: later phases may find the disk writable again, and the report can still be printed.
             let text = format!("the record is not saved: {error}");
             if self.failure.as_ref() != Some(&text) {

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Fail};
 use record::{Outcome, RunRecord, hpccoutf};
 use report::{View, format};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads a record. A folder of a run is as good as the file in it, and so is what the original HPC Challenge wrote.
 pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
@@ -38,11 +38,16 @@ pub fn text_of(record: &RunRecord, name: &str) -> anyhow::Result<String> {
     format.write(&View::new(record)).map_err(Fail::usage)
 }
 
+/// The page of a record.
+pub fn page_beside(record: &Path) -> PathBuf {
+    record.with_file_name("report.html")
+}
+
 /// Writes the page beside the record; why it could not be written, if so.
 pub fn save_page(record: &RunRecord, beside: &Path, quiet: bool) -> Result<(), String> {
-    let path = beside.with_file_name("report.html");
+    let path = page_beside(beside);
     let page = report::html::page(&[View::new(record)]);
-    match std::fs::write(&path, page) {
+    match record::files::replace(&path, page.as_bytes()) {
         Ok(()) if quiet => Ok(()),
         Ok(()) => {
             eprintln!("tailback: wrote {}", path.display());

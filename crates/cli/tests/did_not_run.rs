@@ -77,7 +77,7 @@ fn what_measures_nothing_exits_with_77() {
         (&["app", "--", "true"], 77, "", &["no processes", "`true`", "under MPI"]),
         (&["app", "--", "false"], 77, "", &["no processes", "`false`"]),
         (&["app", "--on", "local", "--", "true"], 77, "", &["at least 4 nodes", "has 1"]),
-        (&["run", "--plan", "plan.json"], 77, "SKIPPED", &["commands run on real machines only"]),
+        (&["run", "--plan", "plan.json", "--allow-commands"], 77, "SKIPPED", &["commands run on real machines only"]),
         (&["run", "hpcc", "--on", "local", "--only", "latency"], 77, "", &["needs 2 ranks", "more ranks"]),
         (&["history", "."], 77, "", &["no run under", "figure of merit"]),
     ];
@@ -115,13 +115,13 @@ fn runs_with_nothing_in_common_are_not_compared() {
     check(&dir, (&["history", ".", "--merit", "nothing"], 77, "", &["`nothing`"]));
 }
 
-/// A file in the place of the record's: the folder can be written, the record cannot.
+/// A folder in the place of the page: the record can be written, the page cannot.
 #[test]
 fn what_is_not_saved_does_not_pass() {
     let dir = folder("not-run-unsaved");
     fs::create_dir_all(dir.join("out/report.html")).unwrap();
     let says: &[&str] = &["the page is not saved", "report.html"];
-    check(&dir, (&["run", "gpcnet", "--nodes", "10", "--out", "out"], 5, "INCOMPLETE", says));
+    check(&dir, (&["run", "gpcnet", "--nodes", "10", "--out", "out", "--force"], 5, "INCOMPLETE", says));
     assert!(dir.join("out/run.json").exists(), "the record itself is there");
 }
 

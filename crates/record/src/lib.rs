@@ -5,6 +5,7 @@
 
 pub mod about;
 pub mod batches;
+pub mod files;
 pub mod histogram;
 pub mod hpcc_systems;
 pub mod hpccoutf;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod reference;
 pub mod run;
 pub mod schema;
+pub mod slot;
 pub mod store;
 pub mod summary;
 pub mod verdict;
@@ -30,6 +32,7 @@ pub use outcome::{Missing, Outcome};
 pub use placement::PlacementRecord;
 pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop};
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
-pub use store::{StoreError, read, read_plan, write};
+pub use slot::Slot;
+pub use store::{StoreError, hidden, read, read_plan};
 pub use summary::{Interval, Quantile, Summary};
 pub use verdict::{Coverage, Verdict};

@@ -1,10 +1,10 @@
-//! Records on disk: written whole or not at all, read with a clear answer.
+//! Records and plans on disk, read with a clear answer. How a record is written is in `slot`.
 
 use crate::legacy;
 use crate::plan::Plan;
 use crate::run::{FORMAT, RunRecord, VERSION};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -61,12 +61,43 @@ pub enum StoreError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// A plan with characters that a terminal would obey.
+    #[error("{path}: {place} holds the control character U+{:04X}; remove it", u32::from(*found))]
+    Control {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, as a JSON pointer.
+        place: String,
+        /// Which character.
+        found: char,
+    },
+    /// Another run's record, or its page, is where ours should go.
+    #[error("{path} exists: it is the result of another run; give another --out, or --force to replace it")]
+    Taken {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Our record has been replaced under way.
+    #[error("another run has put its record at {path}; give each run its own --out")]
+    Lost {
+        /// Which file.
+        path: PathBuf,
+    },
     /// Something else is where the record should go.
     #[error("{path} exists and is not a Tailback record this version can read; it is left alone: give another --out")]
     InTheWay {
         /// Which file.
         path: PathBuf,
     },
+}
+
+impl StoreError {
+    /// What is at this place already: a result, or something that is none.
+    pub(crate) fn taken(path: &Path) -> StoreError {
+        let path = path.to_path_buf();
+        // A file that cannot be read may be somebody else's, or all that is left of a run.
+        if read(&path).is_ok() { StoreError::Taken { path } } else { StoreError::InTheWay { path } }
+    }
 }
 
 /// Reads a record.
@@ -81,7 +112,34 @@ pub fn read_plan(path: &Path) -> Result<Plan, StoreError> {
     let bad = |source| StoreError::NoPlan { path: path.into(), source };
     let mut json: serde_json::Value = serde_json::from_slice(&text).map_err(bad)?;
     legacy::plan(&mut json);
+    if let Some((place, found)) = control(&json, "") {
+        return Err(StoreError::Control { path: path.into(), place, found });
+    }
     serde_json::from_value(json).map_err(bad)
+}
+
+/// The first control character of a text in here, and where it is. Names of a plan are shown while it runs, one a line; only what its
+/// kernels are told may have several lines, because it may be a script.
+fn control(json: &serde_json::Value, place: &str) -> Option<(String, char)> {
+    use serde_json::Value;
+    let lines = place.contains("/params/");
+    let of_text = |text: &str| text.chars().find(|c| hidden(*c) && !(lines && matches!(c, '\n' | '\t')));
+    match json {
+        Value::String(text) => of_text(text).map(|c| (place.to_string(), c)),
+        Value::Array(all) => all.iter().enumerate().find_map(|(i, v)| control(v, &format!("{place}/{i}"))),
+        Value::Object(all) => all.iter().find_map(|(name, v)| match of_text(name) {
+            Some(c) => Some((place.to_string(), c)),
+            None => control(v, &format!("{place}/{name}")),
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a character is one that terminals obey or that hides others instead of being shown: controls, line separators, and marks that
+/// turn the direction of what follows (Trojan Source, CVE-2021-42574).
+pub fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
@@ -102,41 +160,13 @@ fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
     }
 }
 
-/// Writes a record atomically: a reader sees the old file or the new one, also after a crash. Refuses to replace what is not a
-/// readable record.
-pub fn write(path: &Path, record: &RunRecord) -> Result<(), StoreError> {
-    let io = |doing, path: &Path| {
-        let path = path.to_path_buf();
-        move |source| StoreError::Io { doing, path, source }
-    };
-    // A file that cannot be read may be somebody else's, or all that is left of a run.
-    if path.exists() && read(path).is_err() {
-        return Err(StoreError::InTheWay { path: path.into() });
-    }
-    let mut text = serde_json::to_vec_pretty(record).expect("every record can be written as JSON");
-    text.push(b'\n');
-    // Beside the record, because a rename is atomic only within one file system.
-    let temporary = path.with_extension("json.tmp");
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(&text)?;
-        // Before the rename, or a crash could leave the new name without its data.
-        file.sync_all()
-    });
-    if let Err(source) = written {
-        // A half-written temporary helps nobody, and on a full disk its space does.
-        let _ = fs::remove_file(&temporary);
-        return Err(StoreError::Io { doing: "write", path: temporary, source });
-    }
-    fs::rename(&temporary, path).map_err(io("replace", path))
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::plan::{NodeOrder, Payload};
     use crate::run::{Layout, MachineRecord, Status};
 
-    fn record() -> RunRecord {
+    pub(crate) fn record() -> RunRecord {
         RunRecord {
             format: FORMAT.into(),
             version: VERSION,
@@ -156,7 +186,7 @@ mod tests {
         }
     }
 
-    fn folder(name: &str) -> PathBuf {
+    pub(crate) fn folder(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("tailback-store-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
@@ -164,18 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn written_records_read_back_and_are_replaced_whole() {
-        let path = folder("back").join("run.json");
-        write(&path, &record()).unwrap();
-        let mut second = record();
-        second.warnings.push("again".into());
-        write(&path, &second).unwrap();
-        assert_eq!(read(&path).unwrap(), second);
-        assert!(!path.with_extension("json.tmp").exists());
-    }
-
-    #[test]
-    fn truncated_foreign_and_future_files_are_named_and_never_overwritten() {
+    fn truncated_foreign_and_future_files_are_named() {
         let path = folder("bad").join("run.json");
         let whole = serde_json::to_string(&record()).unwrap();
         let future = whole.replace("\"version\":2", "\"version\":999");
@@ -190,14 +209,25 @@ mod tests {
             fs::write(&path, text).unwrap();
             let error = read(&path).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
-            assert!(write(&path, &record()).unwrap_err().to_string().contains("left alone"));
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
 
     #[test]
-    fn an_unwritable_place_is_an_error_that_names_it() {
-        let error = write(Path::new("/proc/tailback/run.json"), &record()).unwrap_err().to_string();
-        assert!(error.contains("/proc/tailback"), "{error}");
+    fn a_plan_cannot_speak_to_the_terminal() {
+        let path = folder("control").join("plan.json");
+        let plan = |name: &str, run: &str| {
+            let job = serde_json::json!({ "name": "j", "kernel": "command", "params": { "run": run }, "role": "measured",
+                "members": { "block": { "first_node": 0, "nodes": 1 } }, "instances": "slot", "stop": crate::Stop::ONCE });
+            let phases = serde_json::json!([{ "name": name, "about": { "kind": "load" }, "jobs": [job] }]);
+            let plan = serde_json::json!({ "suite": "x", "seed": 1, "node_order": "natural", "payload": "checked", "phases": phases });
+            fs::write(&path, plan.to_string()).unwrap();
+            read_plan(&path).map_err(|e| e.to_string())
+        };
+        for (name, place) in [("a\nRESULT: PASS", "U+000A"), ("\u{1b}[2J", "U+001B"), ("\u{202e}", "U+202E")] {
+            let refused = plan(name, "true").unwrap_err();
+            assert!(refused.contains("/phases/0/name") && refused.contains(place), "{refused}");
+        }
+        assert!(plan("a", "\u{9b}2J").unwrap_err().contains("/phases/0/jobs/0/params/run"));
+        plan("a", "one\n\ttwo").unwrap();
     }
 }

@@ -1,14 +1,32 @@
 //! Everything about what ran, so that a page found in a drawer can be believed and repeated.
 
 use crate::view::View;
-use record::{Coverage, Host, JobRecord, MachineRecord, NodeOrder, Payload, Status, Verdict};
+use record::{Coverage, Host, JobRecord, MachineRecord, NodeOrder, Payload, Status, Verdict, hidden};
 use spec::about_bytes;
 
-/// The command as a shell takes it.
+/// The command as a shell takes it, on one line.
 pub fn command(words: &[String]) -> String {
     let safe = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_=./:,@%+".contains(c));
-    let quoted = |w: &String| if safe(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) };
+    let quoted = |w: &String| match w {
+        w if safe(w) => w.clone(),
+        w if w.contains(hidden) => escaped(w),
+        w => format!("'{}'", w.replace('\'', "'\\''")),
+    };
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A word in the one kind of quotes in which a shell (bash, zsh, ksh) takes characters that are not shown.
+fn escaped(word: &str) -> String {
+    let mut out = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\\' | '\'' => out.extend(['\\', c]),
+            c if hidden(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
 
 /// A job's verdict in words, and what it rests on.
@@ -136,5 +154,6 @@ mod tests {
     fn commands_can_be_pasted_into_a_shell() {
         let words = ["tailback", "run", "--on", "my machine.toml", "it's"].map(String::from);
         assert_eq!(command(&words), "tailback run --on 'my machine.toml' 'it'\\''s'");
+        assert_eq!(command(&["a\n\u{1b}'b'\\".to_string()]), "$'a\\n\\u001b\\'b\\'\\\\'");
     }
 }

@@ -1,5 +1,6 @@
 //! A table of texts with a caption, written as HTML or Markdown.
 
+use crate::plain;
 use crate::svg::escape;
 use std::fmt::Write;
 
@@ -54,13 +55,21 @@ impl Grid {
 
     /// As a Markdown table of GitHub's kind.
     pub fn markdown(&self) -> String {
-        let cell =
-            // Backslashes first, or that of the bar would be doubled.
-            |text: &String| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('\n', " ");
-        let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
+        self.markdown_of(plain::markdown_cell)
+    }
+
+    /// The same with cells that are Markdown already: ours, and nobody else's.
+    pub fn of_markdown(&self) -> String {
+        // Backslashes first, or that of the bar would be doubled.
+        self.markdown_of(|text| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;"))
+    }
+
+    fn markdown_of(&self, cell: fn(&str) -> String) -> String {
+        let line =
+            |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| cell(c)).collect::<Vec<_>>().join(" | "));
         let mut out = line(&self.header);
-        let rule: Vec<String> = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" }.into()).collect();
-        out.push_str(&line(&rule));
+        let rule: Vec<&str> = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" }).collect();
+        let _ = writeln!(out, "| {} |", rule.join(" | "));
         self.rows.iter().for_each(|row| out.push_str(&line(row)));
         out
     }
@@ -91,7 +100,7 @@ mod tests {
         let mut grid = Grid::new("a < b", &["name", "x|y"]);
         grid.row(["<img>".to_string(), "1|2\n3".to_string()]);
         assert!(grid.html("t").contains("&lt;img&gt;") && grid.html("t").contains("a &lt; b"));
-        assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| &lt;img> | 1\\|2 3 |\n");
+        assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| \\<img> | 1\\|2 3 |\n");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod grid;
 pub mod html;
 pub mod known;
 pub mod merit;
+pub mod plain;
 pub mod section;
 pub mod subjects;
 pub mod svg;

@@ -1,6 +1,7 @@
 //! A part of a report that every format can write: sentences, tables and pictures with the numbers behind them, derived once.
 
 use crate::grid::Grid;
+use crate::plain::{line, markdown};
 use crate::svg::Svg;
 use crate::table::Table;
 use std::fmt::Write;
@@ -162,25 +163,25 @@ impl Section {
 
     /// As plain text.
     pub fn text(&self) -> String {
-        let mut out = format!("{}\n", self.title);
+        let mut out = format!("{}\n", line(&self.title));
         for block in &self.blocks {
             match block {
-                Block::Say(text) => out.push_str(&format!("  {text}\n")),
-                Block::Warn(text) => out.push_str(&format!("  ! {text}\n")),
+                Block::Say(text) => out.push_str(&format!("  {}\n", line(text))),
+                Block::Warn(text) => out.push_str(&format!("  ! {}\n", line(text))),
                 other => other.table().iter().for_each(|grid| self.write_text(&mut out, grid)),
             }
         }
         out
     }
 
-    /// As Markdown. `plain` makes text that Markdown leaves alone.
-    pub fn markdown(&self, plain: fn(&str) -> String) -> String {
-        let mut out = format!("## {}\n\n", plain(&self.title));
+    /// As Markdown.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("## {}\n\n", markdown(&self.title));
         for block in &self.blocks {
             match block {
-                Block::Say(text) => out.push_str(&format!("{}\n\n", plain(text))),
-                Block::Warn(text) => out.push_str(&format!("> {}\n\n", plain(text))),
-                other => other.table().iter().for_each(|grid| self.write_markdown(&mut out, grid, plain)),
+                Block::Say(text) => out.push_str(&format!("{}\n\n", markdown(text))),
+                Block::Warn(text) => out.push_str(&format!("> {}\n\n", markdown(text))),
+                other => other.table().iter().for_each(|grid| self.write_markdown(&mut out, grid)),
             }
         }
         out
@@ -194,7 +195,7 @@ impl Section {
     fn write_text(&self, out: &mut String, grid: &Grid) {
         out.push('\n');
         if let Some(caption) = self.caption(grid) {
-            let _ = writeln!(out, "  {caption}");
+            let _ = writeln!(out, "  {}", line(caption));
         }
         let mut table = Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
         grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
@@ -202,9 +203,9 @@ impl Section {
         out.push('\n');
     }
 
-    fn write_markdown(&self, out: &mut String, grid: &Grid, plain: fn(&str) -> String) {
+    fn write_markdown(&self, out: &mut String, grid: &Grid) {
         if let Some(caption) = self.caption(grid) {
-            let _ = writeln!(out, "{}\n", plain(caption));
+            let _ = writeln!(out, "{}\n", markdown(caption));
         }
         let _ = writeln!(out, "{}", grid.markdown());
     }
@@ -225,6 +226,6 @@ mod tests {
         assert!(thin.caption.contains("of 100 rows"));
         let mut section = Section::new("t");
         section.table(grid);
-        assert!(section.text().contains("of 100 rows") && section.markdown(|t| t.into()).contains("| 99.0 |"));
+        assert!(section.text().contains("of 100 rows") && section.markdown().contains("| 99.0 |"));
     }
 }

@@ -1,6 +1,7 @@
 //! Plain text tables: a header, a rule, aligned columns.
 
 use crate::known::Known;
+use crate::plain::line;
 
 /// A table under construction.
 #[derive(Default)]
@@ -11,12 +12,12 @@ pub struct Table {
 impl Table {
     /// With these column names. The first column is aligned left, the others right.
     pub fn new(header: &[&str]) -> Table {
-        Table { rows: vec![header.iter().map(|h| h.to_string()).collect()] }
+        Table { rows: vec![header.iter().map(|h| line(h)).collect()] }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| line(&cell)).collect());
     }
 
     /// Writes it, indented by two.

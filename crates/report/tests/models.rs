@@ -48,7 +48,7 @@ fn rates() -> Recorded {
 fn check(name: &str, sections: &[Section]) {
     let text: String = sections.iter().map(|s| s.text() + "\n").collect();
     golden(&format!("{name}.text"), &text);
-    let markdown: String = sections.iter().map(|s| s.markdown(|t| t.to_string())).collect();
+    let markdown: String = sections.iter().map(|s| s.markdown()).collect();
     golden(&format!("{name}.markdown"), &markdown);
 }
 

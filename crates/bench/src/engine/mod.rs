@@ -218,7 +218,8 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
     }
 }
 
-fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
+/// The record of a run in which nothing has been measured yet.
+pub fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
     RunRecord {
         format: record::run::FORMAT.into(),
         version: record::run::VERSION,

@@ -11,6 +11,7 @@ use record::RunRecord;
 use report::compare::require::Requirement;
 use report::compare::{Comparison, Judgement, compare as compare_views, compared, published, published_hpcc};
 use report::grid::Grid;
+use report::plain;
 use report::{View, merits};
 use std::path::PathBuf;
 
@@ -112,7 +113,16 @@ fn heading(out: &mut String, markdown: bool, text: &str) {
     if !out.is_empty() {
         out.push('\n');
     }
-    out.push_str(&if markdown { format!("## {text}\n\n") } else { format!("{text}\n\n") });
+    out.push_str(&if markdown {
+        format!("## {}\n\n", plain::markdown(text))
+    } else {
+        format!("{}\n\n", plain::line(text))
+    });
+}
+
+/// A line of a list, for people or for Markdown.
+pub fn item(markdown: bool, mark: &str, text: &str) -> String {
+    if markdown { format!("- {}\n", plain::markdown(text)) } else { format!("{mark} {}\n", plain::line(text)) }
 }
 
 /// A table for people, or for Markdown.
@@ -130,7 +140,7 @@ fn describe(out: &mut String, markdown: bool, comparison: &Comparison) {
     let list = |out: &mut String, title: &str, lines: &[String]| {
         if !lines.is_empty() {
             out.push_str(&format!("{title}\n"));
-            lines.iter().for_each(|l| out.push_str(&format!("{} {l}\n", if markdown { "-" } else { "  !" })));
+            lines.iter().for_each(|l| out.push_str(&item(markdown, "  !", l)));
             out.push('\n');
         }
     };
@@ -168,7 +178,7 @@ fn require(
         for requirement in requirements {
             let outcome = requirement.check(&merits).map_err(|e| Fail::usage(format!("{name}: {e}")))?;
             met &= outcome.met;
-            out.push_str(&format!("{} {name}: {}\n", if markdown { "-" } else { " " }, outcome.text));
+            out.push_str(&item(markdown, " ", &format!("{name}: {}", outcome.text)));
         }
     }
     Ok(met)

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::output;
 use anyhow::Context;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Its line in the table of commands.
 pub const GENERATE: CommandEntry = CommandEntry { line: command, run: generate, welcome: None };
@@ -41,10 +41,23 @@ fn generate(args: &ArgMatches) -> anyhow::Result<Exit> {
         Some(("man", args)) => {
             let dir = args.get_one::<PathBuf>("dir").expect("it is required");
             std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-            clap_mangen::generate_to(super::command(), dir)
-                .with_context(|| format!("cannot write man pages to {}", dir.display()))?;
+            // Built first: only then do commands know their full names.
+            let mut command = super::command().disable_help_subcommand(true);
+            command.build();
+            man(command, dir).with_context(|| format!("cannot write man pages to {}", dir.display()))?;
         }
         _ => output::print(&record::schema::text())?,
     }
     Ok(Exit::Good)
+}
+
+/// The page of a command and those of its subcommands.
+fn man(command: Command, dir: &Path) -> std::io::Result<()> {
+    for one in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        man(one.clone(), dir)?;
+    }
+    let page = clap_mangen::Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    record::files::replace(&dir.join(page.get_filename()), &text)
 }

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use record::{Outcome, RunRecord};
 use report::compare::history::{Run, groups, series};
 use report::grid::Grid;
+use report::plain;
 use std::path::{Path, PathBuf};
 
 /// Its line in the table of commands.
@@ -54,7 +55,7 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     if records.is_empty() {
-        refused.iter().for_each(|r| eprintln!("tailback: {r}"));
+        refused.iter().for_each(|r| eprintln!("tailback: {}", plain::line(r)));
         return Err(Fail::with(Exit::Skipped, format!("no record of a run (run.json) under {}", dir.display())));
     }
     let runs = records.iter().map(|(name, record)| Run { name: name.clone(), record }).collect();
@@ -71,14 +72,15 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
     let mut out = String::new();
     for group in groups {
         let (first, last) = (&group.runs[0], group.runs.last().expect("a group has a run"));
-        out.push_str(&format!("{}{}\n", if markdown { "## " } else { "" }, group.title));
+        let text = |text: &str| if markdown { plain::markdown(text) } else { plain::line(text) };
+        out.push_str(&format!("{}{}\n", if markdown { "## " } else { "" }, text(&group.title)));
         let count = group.runs.len();
         out.push_str(&match count {
-            1 => format!("1 run, {}\n\n", label(first)),
-            _ => format!("{count} runs, {} to {}\n\n", label(first), label(last)),
+            1 => format!("1 run, {}\n\n", text(&label(first))),
+            _ => format!("{count} runs, {} to {}\n\n", text(&label(first)), text(&label(last))),
         });
         for run in group.runs.iter().filter(|r| r.record.outcome() != Outcome::Pass) {
-            out.push_str(&format!("! {} is {}\n", run.name, run.record.outcome().word()));
+            out.push_str(&format!("! {} is {}\n", text(&run.name), run.record.outcome().word()));
         }
         let header =
             ["Figure of merit", "unit", "runs", "least", "median", "most", "last", "oldest to newest", "last is"];
@@ -90,7 +92,7 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
         }
         out.push('\n');
     }
-    refused.iter().for_each(|r| out.push_str(&format!("left out: {r}\n")));
+    refused.iter().for_each(|r| out.push_str(&format!("left out: {}\n", plain::line(r))));
     output::print(&out)?;
     Ok(Exit::Good)
 }

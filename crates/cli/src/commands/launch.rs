@@ -129,7 +129,9 @@ impl Job {
         out.push_str("set -u\n");
         self.before.iter().for_each(|line| out.push_str(&format!("{line}\n")));
         let _ = writeln!(out, "tailback={}", quote(&self.program));
-        let _ = writeln!(out, "out={}/{}-$SLURM_JOB_ID", quote(&self.out), self.suite);
+        // A job that Slurm starts again keeps its number, and what its first try measured.
+        let again = "${SLURM_RESTART_COUNT:+-again-$SLURM_RESTART_COUNT}";
+        let _ = writeln!(out, "out={}/{}-$SLURM_JOB_ID{again}", quote(&self.out), self.suite);
         let _ = writeln!(out, "nodes={nodes}");
         if self.per_node.iter().any(|p| !matches!(p, PerNode::Number(_))) {
             out.push_str("# Cores of this node, which is one of the job's; hardware threads of one core count once.\n");

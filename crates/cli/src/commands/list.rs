@@ -136,7 +136,7 @@ fn parameters(out: &mut String, list: &List) {
 
 /// Texts are read from the left.
 fn left(grid: &Grid) -> String {
-    grid.markdown().replacen("---:", "---", grid.header.len())
+    grid.of_markdown().replacen("---:", "---", grid.header.len())
 }
 
 fn capital(name: &str) -> String {

@@ -39,7 +39,7 @@ fn machine(args: &ArgMatches) -> anyhow::Result<Exit> {
     if let Some(path) = args.get_one::<PathBuf>("svg") {
         let picture = sim::draw(&config).map_err(wrong)?;
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", path.display()));
-        std::fs::write(path, picture).map_err(say)?;
+        record::files::replace(path, picture.as_bytes()).map_err(say)?;
     }
     output::print(&format!("{name}\n{description}\n"))?;
     Ok(Exit::Good)

@@ -4,14 +4,16 @@ use super::entry::CommandEntry;
 use crate::drive::{Order, drive, once};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
-use crate::options::{possible, run_options, value};
+use crate::options::{flag, possible, run_options, value};
 use crate::runner;
 use crate::show::text_of;
+use bench::kernels::command::COMMAND;
 use bench::{Experiment, SUITES, Suite, SuiteRun};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use spec::{Kind, Param, Params};
+use record::Plan;
+use spec::{Kind, Param, Params, ReadParams};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Its line in the table of commands.
 pub const RUN: CommandEntry = CommandEntry {
@@ -32,6 +34,7 @@ fn command() -> Command {
         .subcommand_required(false)
         .args_conflicts_with_subcommands(true)
         .arg(plan)
+        .arg(flag("allow-commands", "Let the plan start programs: its jobs with the kernel `command`").requires("plan"))
         .args(run_options())
         .subcommands(SUITES.iter().map(suite_command))
 }
@@ -87,12 +90,37 @@ fn run_plan(args: &ArgMatches) -> anyhow::Result<Exit> {
         let names = SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");
         let path = args.get_one::<PathBuf>("plan");
         let path = path.ok_or_else(|| Fail::usage(format!("say what to run: a suite ({names}) or --plan FILE")))?;
-        Ok((record::read_plan(path).map_err(Fail::usage)?, Order::read(args, &target)?))
+        let plan = record::read_plan(path).map_err(Fail::usage)?;
+        if !args.get_flag("allow-commands") {
+            refuse_commands(&plan, path)?;
+        }
+        Ok((plan, Order::read(args, &target)?))
     };
     match once(&target, read())? {
         Ok((plan, order)) => show(args, &target, &order, &plan),
         Err(exit) => Ok(exit),
     }
+}
+
+/// A plan may come from elsewhere, and a command is whatever the shell can do: it runs only if the user says so.
+fn refuse_commands(plan: &Plan, path: &Path) -> anyhow::Result<()> {
+    for phase in &plan.phases {
+        for job in &phase.jobs {
+            let Ok(called) = bench::called(&job.kernel) else { continue };
+            if called.kernel.card.name != COMMAND.card.name {
+                continue;
+            }
+            let line = called.resolve(&job.params).map_or_else(|_| "?".into(), |params| params.word("run").to_string());
+            return Err(Fail::usage(format!(
+                "{}: job {} of phase {} would run the command `{}`; read the plan, then add --allow-commands",
+                path.display(),
+                job.name,
+                phase.name,
+                report::plain::line(&line)
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn show(args: &ArgMatches, target: &Target, order: &Order, experiment: &dyn Experiment) -> anyhow::Result<Exit> {

@@ -10,6 +10,7 @@ use bench::experiments::tune::{self, Candidate, Tried, Tune};
 use bench::suites::gpcnet::GPCNET;
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use record::{About, PhaseRecord, RunRecord};
+use report::plain::line;
 use report::table::{Table, digits};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -139,8 +140,8 @@ fn answer(goal: &Goal, experiment: &Tune, tried: &[Tried]) -> String {
     let mut order: Vec<usize> = (0..tried.len()).collect();
     order.sort_by(|a, b| tried[*a].distance.total_cmp(&tried[*b].distance));
     let mut out = String::new();
-    let _ = writeln!(out, "Load like {} of {}", goal.phase, goal.like.display());
-    let _ = writeln!(out, "by {}\n", experiment.counters.join(", "));
+    let _ = writeln!(out, "Load like {} of {}", line(&goal.phase), goal.like.display());
+    let _ = writeln!(out, "by {}\n", line(&experiment.counters.join(", ")));
     let mut table = Table::new(&["Candidate", "share", "ranks/node", "congestors", "distance"]);
     for i in &order {
         let Tried { candidate, distance, .. } = &tried[*i];

@@ -12,14 +12,20 @@ pub fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// Runs the program to its end.
-pub fn tailback(dir: &Path, args: &[&str]) -> Output {
+/// The program, ready to start.
+pub fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tailback"));
     let launched = |n: &str| n.starts_with("OMPI_") || n.starts_with("PMI") || n.starts_with("SLURM_");
     for (name, _) in std::env::vars().filter(|(n, _)| launched(n)) {
         command.env_remove(name);
     }
-    command.current_dir(dir).args(args).output().unwrap()
+    command.current_dir(dir).args(args);
+    command
+}
+
+/// Runs the program to its end.
+pub fn tailback(dir: &Path, args: &[&str]) -> Output {
+    command(dir, args).output().unwrap()
 }
 
 /// What was printed.

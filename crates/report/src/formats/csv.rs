@@ -2,6 +2,7 @@
 
 use crate::facts::kind;
 use crate::known::{mean, quantile};
+use crate::plain::line;
 use crate::subjects::merits;
 use crate::view::View;
 use record::summary::QUANTILES;
@@ -25,11 +26,14 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
     Ok(out)
 }
 
-/// A cell as RFC 4180 wants it.
+/// A cell as RFC 4180 wants it. What a spreadsheet would compute gets an apostrophe, which makes it text there (OWASP, CSV injection).
 fn quote(text: &str) -> String {
+    let text = line(text);
+    let formula = text.starts_with(['=', '@', '+', '-']) && text.parse::<f64>().is_err();
+    let text = if formula { format!("'{text}") } else { text };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_string(),
+        false => text,
     }
 }
 
@@ -117,5 +121,21 @@ mod tests {
     fn cells_with_commas_and_quotes_are_quoted() {
         assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(quote("plain"), "plain");
+    }
+
+    #[test]
+    fn nothing_is_a_formula() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+            ("+a", "'+a"),
+            ("\t=1", " =1"),
+            ("\r=HYPERLINK(\"x\")", "\" =HYPERLINK(\"\"x\"\")\""),
+            ("-1.5e-3", "-1.5e-3"),
+            ("+2", "+2"),
+        ] {
+            assert_eq!(quote(text), cell);
+        }
     }
 }

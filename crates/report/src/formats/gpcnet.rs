@@ -1,6 +1,7 @@
 //! The tables of GPCNeT 1.3 as its programs print them, for scripts that read those. Impacts come from unrounded values,
 //! where the original rounds both sides to one decimal first.
 
+use crate::plain::line;
 use crate::view::{Canary, View, gpcnet_title};
 use record::{About, Direction, JobRecord, Role};
 use std::fmt::Write;
@@ -74,7 +75,7 @@ fn banner(out: &mut String, view: &View<'_>, load: bool) {
 }
 
 fn title(out: &mut String, text: &str, width: usize) {
-    let _ = write!(out, "\n+{:-<width$}+\n|{text:^width$}|\n", "");
+    let _ = write!(out, "\n+{:-<width$}+\n|{:^width$}|\n", "", line(text));
 }
 
 /// A rule with a cross between columns.
@@ -94,7 +95,7 @@ fn table(out: &mut String, name: &str, jobs: &[&JobRecord], verbose: bool) {
     let names: Vec<String> = header.iter().map(|h| h.to_string()).collect();
     let _ = write!(out, "{rule}| {:>31} |{}\n{rule}", "Name", cells(&names));
     for job in jobs {
-        let _ = write!(out, "| {:>31.31} |{}\n{rule}", gpcnet_title(job), cells(&values(job, verbose)));
+        let _ = write!(out, "| {:>31.31} |{}\n{rule}", line(&gpcnet_title(job)), cells(&values(job, verbose)));
     }
 }
 
@@ -122,7 +123,11 @@ fn impacts(out: &mut String, canaries: &[Canary<'_>]) {
     for canary in canaries {
         let Some(impact) = canary.impact() else { continue };
         let (average, tail) = (impact.average.value, impact.tail.value);
-        let _ = write!(out, "| {:>31.31} | {average:>19.1}X | {tail:>18.1}X |\n{two}", gpcnet_title(canary.isolated));
+        let _ = write!(
+            out,
+            "| {:>31.31} | {average:>19.1}X | {tail:>18.1}X |\n{two}",
+            line(&gpcnet_title(canary.isolated))
+        );
     }
 }
 

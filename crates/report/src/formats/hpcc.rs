@@ -3,6 +3,7 @@
 //! A key whose test did not run has the original's value for that, -1. Keys that describe a C build (sizes of types, compile-time
 //! switches) have the values of the machine this ran on and of the algorithms that stand in for the switches.
 
+use crate::plain::line;
 use crate::subjects::hpcc::jobs;
 use crate::view::View;
 use record::TestMode::{self, Mpi, Single, Star};
@@ -59,7 +60,7 @@ struct Summary {
 
 impl Summary {
     fn word(&mut self, key: &str, value: &str) {
-        let _ = writeln!(self.text, "{key}={value}");
+        let _ = writeln!(self.text, "{key}={}", line(value));
     }
     fn real(&mut self, key: &str, value: f64) {
         self.word(key, &general(value));

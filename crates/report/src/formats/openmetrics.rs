@@ -5,6 +5,7 @@
 
 use crate::facts::kind;
 use crate::known::{Known, mean, quantile};
+use crate::plain::screen;
 use crate::subjects::merits;
 use crate::view::View;
 use record::summary::QUANTILES;
@@ -150,7 +151,7 @@ impl Family {
 
 fn labels(pairs: &[(&str, String)]) -> String {
     // Backslashes first, or those that the other two add would be doubled.
-    let escape = |v: &str| v.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let escape = |v: &str| screen(v).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect::<Vec<_>>().join(",")
 }
 
@@ -166,5 +167,6 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         assert_eq!(labels(&[("a", "x\\\"\n".to_string())]), "a=\"x\\\\\\\"\\n\"");
+        assert_eq!(labels(&[("a", "\r\u{1b}".to_string())]), "a=\"\\\\u000d\\\\u001b\"");
     }
 }

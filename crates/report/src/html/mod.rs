@@ -2,6 +2,7 @@
 
 mod history;
 mod page;
+mod policy;
 mod run;
 
 pub use crate::facts::command;

@@ -1,8 +1,11 @@
 "use strict";
 // Each table can be saved as CSV. The text is made from the table itself, so the page holds every number once.
 function csv(table) {
-  const quote = (text) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
-  return [...table.rows].map((row) => [...row.cells].map((cell) => quote(cell.textContent)).join(",")).join("\r\n") + "\r\n";
+  const number = /^[+-]?[0-9.]*(e[+-]?[0-9]+)?[ x%]*$/i;
+  // A spreadsheet would compute what begins like this; an apostrophe makes it text.
+  const inert = (text) => (/^[=@+\-\t\r]/.test(text) && !number.test(text) ? "'" + text : text);
+  const quote = (text) => (/[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
+  return [...table.rows].map((row) => [...row.cells].map((cell) => quote(inert(cell.textContent))).join(",")).join("\r\n") + "\r\n";
 }
 for (const button of document.querySelectorAll("button[data-table]")) {
   button.hidden = false;

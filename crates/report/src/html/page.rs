@@ -1,8 +1,9 @@
 //! What stands on a page, block by block, and the document around it.
 //!
-//! A page's own policy forbids it to load anything. Every picture stands in a `figure` with the numbers behind it in a table,
+//! A page's own policy forbids it to load anything, and to run or show anything but its own script and styles. Every picture stands in a `figure` with the numbers behind it in a table,
 //! which a small script offers as CSV; without the script nothing but that button is missing.
 
+use super::policy::policy;
 use crate::grid::Grid;
 use crate::section::{Block, Headline, Section};
 use crate::svg::network::MEANING;
@@ -11,8 +12,6 @@ use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-// Style and script stand in the page itself, so inline is all that it needs; pictures are SVG elements, not images.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// A table with more rows than this is folded.
 const LONG: usize = 24;
@@ -156,15 +155,17 @@ pub fn whole(title: &str, heads: &str, made: &str, page: Page) -> String {
         let _ = write!(links, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
     }
     let title = escape(title);
+    // As they stand in the page, to the last newline: the policy knows them by their hashes.
+    let (style, script) = (format!("\n{}{STYLE}", svg::STYLE), format!("\n{SCRIPT}"));
+    let policy = policy(&style, &script);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>Tailback: {title}</title>\n\
-         <style>\n{}{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<title>Tailback: {title}</title>\n\
+         <style>{style}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
          <header><h1>{title}</h1>\n{heads}</header>\n<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n\
          <main id=\"main\">\n{}</section>\n</main>\n\
-         <footer>{made}</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        svg::STYLE,
+         <footer>{made}</footer>\n<script>{script}</script>\n</body>\n</html>\n",
         page.body
     )
 }

@@ -25,7 +25,7 @@ pub struct Svg {
     body: String,
 }
 
-/// Text that can stand in an element or in a quoted attribute, of SVG and of HTML. Characters that XML cannot hold go.
+/// Text that can stand in an element or in a quoted attribute, of SVG and of HTML. Characters that XML cannot hold go, and those that are not shown but turn others around.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -36,7 +36,7 @@ pub fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
+            c if record::hidden(c) => {}
             c => out.push(c),
         }
     }

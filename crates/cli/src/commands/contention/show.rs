@@ -3,6 +3,7 @@
 use model::contention::Graph;
 use model::contention::answers::{Derivation, Measurement, Prediction};
 use model::contention::recorded::middle;
+use report::plain::line;
 use report::table::{Table, digits};
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ fn milliseconds(s: f64) -> String {
 pub fn predictions(all: &[Prediction]) -> String {
     let mut out = String::new();
     for p in all {
-        let _ = writeln!(out, "{} by {}", p.graph_name, p.rules);
+        let _ = writeln!(out, "{} by {}", line(&p.graph_name), p.rules);
         let mut table = Table::new(&["flow", "ends", "bytes", "penalty", "start ms", "end ms"]);
         for i in 0..p.graph.flows.len() {
             let [name, ends] = ends(&p.graph, i);
@@ -55,7 +56,7 @@ pub fn measurements(all: &[Measurement]) -> String {
     let mut out = String::new();
     for m in all {
         let (scale, unit) = if m.rates { (1e-6, "MB/s") } else { (1e3, "ms") };
-        let _ = writeln!(out, "{}: a flow alone {} {unit}", m.graph_name, digits(m.alone * scale));
+        let _ = writeln!(out, "{}: a flow alone {} {unit}", line(&m.graph_name), digits(m.alone * scale));
         let mut table = Table::new(&["flow", "ends", unit, "least", "most", "times alone"]);
         for (i, v) in m.values.iter().enumerate() {
             let [name, ends] = ends(&m.graph, i);
@@ -73,7 +74,7 @@ pub fn measurements(all: &[Measurement]) -> String {
 pub fn derivations(all: &[Derivation]) -> String {
     let mut out = String::new();
     for d in all {
-        let _ = writeln!(out, "{}: penalties with all flows under way", d.graph_name);
+        let _ = writeln!(out, "{}: penalties with all flows under way", line(&d.graph_name));
         let mut table = Table::new(&["flow", "ends", "penalty", "error %", "amplified by"]);
         for (i, p) in d.penalties.iter().enumerate() {
             let [name, ends] = ends(&d.graph, i);
@@ -82,7 +83,7 @@ pub fn derivations(all: &[Derivation]) -> String {
             table.row([name, ends, penalty, error, digits(p.amplification)]);
         }
         table.write(&mut out);
-        d.measured.iter().for_each(|g| out.push_str(&format!("  measured: {g}\n")));
+        d.measured.iter().for_each(|g| out.push_str(&format!("  measured: {}\n", line(g))));
         out.push('\n');
     }
     out
