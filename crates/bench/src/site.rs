@@ -89,7 +89,7 @@ impl Site {
 fn memory_and_cores(world: &dyn Comm) -> (Option<u64>, Option<u32>) {
     let here = world.split(Some(world.node() as u32), 0).expect("every rank joins its node");
     let facts = local::host::facts();
-    let memory = facts.available.or(facts.memory).map_or(f64::INFINITY, |m| m as f64 / here.size() as f64);
+    let memory = facts.memory.each(here.size() as u64).map_or(f64::INFINITY, |m| m as f64);
     // A launcher that binds gives each rank its own processors; one that does not gives all of them to all.
     let shared = facts.cpus.len() == facts.machine_cpus;
     let cores = if shared { facts.cores / here.size() } else { facts.cores };
