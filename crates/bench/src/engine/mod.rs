@@ -135,7 +135,7 @@ pub fn drive(
             serde_json::from_str(&wire::tell(stage.world, text.as_ref())).expect("rank 0 wrote it");
         let phases = told?;
         let more = Plan { phases, ..plan.clone() };
-        crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
+        crate::suites::check(&more, site).map_err(|e| e.to_string())?;
         Ok(more.phases)
     };
     carry_out(stage, plan.clone(), &mut next)

@@ -9,8 +9,9 @@ use std::ops::Range;
 /// Placements of a plan at most: each has a record of its own.
 pub const MOST_PLACEMENTS: u32 = 100_000;
 
-/// Phases of a plan at most. Whoever makes one counts before it makes them: see [`Plan::may_have`].
+/// Phases of a plan at most, and jobs of all of them. Whoever makes a plan counts first: see [`Plan::may_have`].
 pub const MOST_PHASES: usize = 200_000;
+const MOST_JOBS: usize = 2_000_000;
 
 /// A plan that cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -23,6 +24,9 @@ pub enum PlanError {
         "{0} phases are too many for a plan; at most {MOST_PHASES}: ask for fewer repetitions, sizes or combinations"
     )]
     Phases(u64),
+    /// The same of all phases together.
+    #[error("{0} jobs in all phases are too many for a plan; at most {MOST_JOBS}: ask for fewer repetitions or flows")]
+    Jobs(u64),
     /// A rate that is none.
     #[error("`ejection` is {0}; it is a rate in bytes per second, above 0")]
     Ejection(f64),
@@ -79,10 +83,14 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Whether a plan may have so many phases: factors of a product that is not computed where it is too large.
-    pub fn may_have(factors: &[usize]) -> Result<(), PlanError> {
-        let phases = factors.iter().fold(1u64, |product, factor| product.saturating_mul(*factor as u64));
-        if phases > MOST_PHASES as u64 { Err(PlanError::Phases(phases)) } else { Ok(()) }
+    /// Whether a plan may have so many phases, as factors, of so many jobs each.
+    pub fn may_have(phases: &[usize], jobs: usize) -> Result<(), PlanError> {
+        let phases = phases.iter().fold(1u64, |product, factor| product.saturating_mul(*factor as u64));
+        match phases.saturating_mul(jobs as u64) {
+            _ if phases > MOST_PHASES as u64 => Err(PlanError::Phases(phases)),
+            all if all > MOST_JOBS as u64 => Err(PlanError::Jobs(all)),
+            _ => Ok(()),
+        }
     }
 
     /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.
@@ -90,7 +98,8 @@ impl Plan {
         if !(1..=MOST_PLACEMENTS).contains(&self.placements) {
             return Err(PlanError::Placements(self.placements));
         }
-        Plan::may_have(&[self.phases.len()])?;
+        Plan::may_have(&[self.phases.len()], 1)?;
+        Plan::may_have(&[1], self.phases.iter().map(|p| p.jobs.len()).sum())?;
         if let Some(rate) = self.ejection.filter(|r| !(r.is_finite() && *r > 0.0)) {
             return Err(PlanError::Ejection(rate));
         }
@@ -341,6 +350,10 @@ mod tests {
         assert_eq!(long.check(4, 2), Err(PlanError::Twice("phase `phase 0`".into())));
         long.phases.push(one(many));
         assert_eq!(long.check(4, 2), Err(PlanError::Phases(MOST_PHASES as u64 + 1)));
+        assert_eq!(Plan::may_have(&[2, MOST_PHASES / 2], 10), Ok(()));
+        assert_eq!(Plan::may_have(&[3, MOST_PHASES / 2], 1), Err(PlanError::Phases(300_000)));
+        assert_eq!(Plan::may_have(&[2, MOST_PHASES / 2], 11), Err(PlanError::Jobs(2_200_000)));
+        assert_eq!(Plan::may_have(&[usize::MAX, 2], usize::MAX), Err(PlanError::Phases(u64::MAX)));
         let jobs = |last: u32| {
             let node = move |i: u32| if i + 1 == many { last } else { i };
             (0..many).map(move |i| job(format!("job {i}"), Role::Measured, block(node(i), 1)))
