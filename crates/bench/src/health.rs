@@ -5,6 +5,7 @@
 use crate::site::Scout;
 use comm::{Comm, Reduce, Vector, agree};
 use local::host;
+use local::memory_limits::Memory;
 use record::{Instances, JobRecord, Metric, Plan, Role, RunRecord};
 
 /// What one rank sees of its host.
@@ -22,6 +23,8 @@ pub struct Vitals {
     pub unsteady: bool,
     /// What the NICs of the host can carry each way, in bytes per second, where that is known.
     pub nic: Option<f64>,
+    /// What this process may use of the host's memory.
+    pub memory: Memory,
 }
 
 /// What all hosts of a run have in common, or the worst of them.
@@ -41,6 +44,8 @@ pub struct Health {
     pub unsteady: bool,
     /// What the NICs of every host can carry, in bytes per second.
     pub nic: Option<f64>,
+    /// What the ranks of a host may use together, in bytes, where that is least.
+    pub memory: Option<u64>,
 }
 
 /// Other programs that take less of the cores than this are the usual daemons.
@@ -68,9 +73,10 @@ pub(crate) fn survey(world: &dyn Comm, scout: &dyn Scout) -> Option<Health> {
     let others = mine.busy_s.map_or(0.0, |busy| ((busy - own) / mine.window_s).max(0.0));
     let crowd = f64::from(ranks) / f64::from(cores);
     // The largest of a negative is the smallest: a host that does not know its NICs knows of none that carry anything.
-    let mut most = [crowd, others, f64::from(u8::from(mine.unsteady)), -mine.nic.unwrap_or(0.0)];
+    let memory = mine.memory.all(ranks.into()).map_or(f64::INFINITY, |bytes| bytes as f64);
+    let mut most = [crowd, others, f64::from(u8::from(mine.unsteady)), -mine.nic.unwrap_or(0.0), -memory];
     world.settle(&mut most, Reduce::Max);
-    let [crowded, others, unsteady, nic] = most;
+    let [crowded, others, unsteady, nic, memory] = most;
     let mut fullest = [if crowd == crowded { f64::from(ranks) } else { 0.0 }, world.node() as f64];
     world.settle(&mut fullest, Reduce::Max);
     let mut wanderers = [f64::from(u8::from(wandering))];
@@ -83,6 +89,7 @@ pub(crate) fn survey(world: &dyn Comm, scout: &dyn Scout) -> Option<Health> {
         others,
         unsteady: unsteady > 0.0,
         nic: Some(-nic).filter(|rate| *rate > 0.0),
+        memory: memory.is_finite().then_some(-memory as u64),
     })
 }
 

@@ -4,7 +4,7 @@ use crate::stopwatch::Stopwatch;
 use comm::{Comm, Refusal};
 use record::{Coverage, Metric, Payload, Role, Tells, Verdict};
 use serde::{Deserialize, Serialize};
-use spec::{Card, Params, Work};
+use spec::{Card, Params, ReadParams, Work};
 
 /// One entry of the table of kernels.
 pub struct Kernel {
@@ -43,6 +43,8 @@ pub struct Traits {
     pub beside: Option<&'static str>,
     /// Whether its check holds for blocks of one step only: each step works on what the last one left.
     pub one_step: bool,
+    /// What its buffers take, as far as that can be told before they are made.
+    pub room: fn(&Params, u64) -> Room,
     /// Parameters with which it runs in a moment and every message is longer than a control word: for tests.
     pub tiny: &'static [(&'static str, &'static str)],
 }
@@ -60,8 +62,32 @@ impl Traits {
         evidence: Evidence::Data,
         beside: None,
         one_step: false,
+        room: |params, _| Room::each(Room::messages(params)),
         tiny: &[],
     };
+}
+
+/// Bytes that the buffers of a communicator take at least, on each of its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// On rank 0.
+    pub first: u64,
+    /// On every other rank.
+    pub others: u64,
+}
+
+impl Room {
+    /// The same on every rank.
+    pub fn each(bytes: u64) -> Room {
+        Room { first: bytes, others: bytes }
+    }
+
+    /// All messages that are under way at once, by the names that parameters of kernels have.
+    pub fn messages(params: &Params) -> u64 {
+        let size = if params.contains_key("size") { params.size("size") as u64 } else { 0 };
+        let window = if params.contains_key("window") { params.count("window").max(1) } else { 1 };
+        size.saturating_mul(window)
+    }
 }
 
 /// Another name of a kernel.

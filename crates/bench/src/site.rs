@@ -5,6 +5,7 @@ use crate::health::{self, Health, Vitals};
 use crate::layout::Seat;
 use comm::{Comm, Reduce, agree};
 use record::Layout;
+use std::sync::OnceLock;
 
 /// What a suite may ask for beyond the layout. Finding it out costs messages, so nothing is found that nobody asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,12 @@ pub struct Site {
     pub layout: Layout,
     /// Whether the machine is simulated: then its hosts are not this one, and its time is virtual.
     pub simulated: bool,
+    /// Whether it is one process that no launcher started: somebody's own machine, on which other work goes on.
+    pub alone: bool,
     /// The least memory that a rank can have for itself, in bytes; unknown on a simulated machine.
     pub memory: Option<u64>,
+    /// The least memory of a node that its ranks have for buffers, or on a simulated machine that of this process.
+    pub room: Option<u64>,
     /// The fewest cores that a rank can have for itself.
     pub cores: Option<u32>,
     /// Nodes by their distance; unknown where the machine does not tell.
@@ -51,6 +56,10 @@ pub struct Distances {
 pub trait Scout: Sync {
     /// Whether the machine is simulated.
     fn simulated(&self) -> bool;
+    /// Whether it is one process that no launcher started.
+    fn alone(&self) -> bool {
+        false
+    }
     /// How far this rank's node is from that of rank 0, in any unit. Collective.
     fn distance(&self, world: &dyn Comm) -> Option<f64>;
     /// The socket that this rank is bound to.
@@ -65,13 +74,18 @@ const EQUAL: f64 = 1.02;
 impl Site {
     /// A site of which only this is known.
     pub fn new(layout: Layout, simulated: bool) -> Site {
-        Site { layout, simulated, memory: None, cores: None, distances: None, sockets: Vec::new(), health: None }
+        let (memory, room, cores, distances, health) = (None, None, None, None, None);
+        Site { layout, simulated, alone: false, memory, room, cores, distances, sockets: Vec::new(), health }
     }
 
     /// Finds out what is asked for. Collective, and the same on every rank.
     pub fn survey(world: &dyn Comm, seat: &Seat, asks: &[Ask], scout: &dyn Scout) -> Site {
-        let mut site = Site::new(seat.layout, scout.simulated());
+        let mut site = Site { alone: scout.alone(), ..Site::new(seat.layout, scout.simulated()) };
         site.health = health::survey(world, scout);
+        site.room = match &site.health {
+            Some(health) => health.memory,
+            None => process_memory(),
+        };
         if asks.contains(&Ask::Memory) && !site.simulated {
             (site.memory, site.cores) = memory_and_cores(world);
         }
@@ -85,11 +99,17 @@ impl Site {
     }
 }
 
+/// What this process may use. Asked once: all ranks of a simulated machine are in it.
+fn process_memory() -> Option<u64> {
+    static HERE: OnceLock<Option<u64>> = OnceLock::new();
+    *HERE.get_or_init(|| local::memory_limits::memory().each(1))
+}
+
 /// What each rank can have of its node if all of them take the same.
 fn memory_and_cores(world: &dyn Comm) -> (Option<u64>, Option<u32>) {
     let here = world.split(Some(world.node() as u32), 0).expect("every rank joins its node");
     let facts = local::host::facts();
-    let memory = facts.available.or(facts.memory).map_or(f64::INFINITY, |m| m as f64 / here.size() as f64);
+    let memory = facts.memory.each(here.size() as u64).map_or(f64::INFINITY, |m| m as f64);
     // A launcher that binds gives each rank its own processors; one that does not gives all of them to all.
     let shared = facts.cpus.len() == facts.machine_cpus;
     let cores = if shared { facts.cores / here.size() } else { facts.cores };

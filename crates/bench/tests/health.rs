@@ -3,6 +3,7 @@
 mod common;
 
 use comm::{Comm, Machine};
+use local::memory_limits::{Limit, Memory};
 use std::sync::Mutex;
 use tailback_bench::health::{Vitals, too_fast};
 use tailback_bench::{Scout, Seat, Site};
@@ -44,6 +45,10 @@ impl Scout for Seen {
     }
 }
 
+fn own_limit(bytes: u64) -> Option<Limit> {
+    Some(Limit { bytes, by: "ulimit -v".into() })
+}
+
 /// Two hosts of four ranks; on the second another program keeps 1.3 cores busy, and its NIC is the slower one.
 #[test]
 fn a_survey_tells_the_worst_of_all_hosts_and_not_what_ranks_do_themselves() {
@@ -59,6 +64,12 @@ fn a_survey_tells_the_worst_of_all_hosts_and_not_what_ranks_do_themselves() {
             window_s: 0.1,
             unsteady: second && seat.slot == 2,
             nic: Some(if second { 1e9 } else { 2e9 }),
+            // On the second host the four ranks may have 4 GiB together; each may have 3 by itself.
+            memory: Memory {
+                available: Some(if second { 4 << 30 } else { 16 << 30 }),
+                own: own_limit(3 << 30),
+                shared: None,
+            },
         };
         // Found before the lock is taken: ranks wait for each other in there.
         let health = Site::survey(world, &seat, &[], &Seen(seen)).health.expect("a real machine");
@@ -69,5 +80,6 @@ fn a_survey_tells_the_worst_of_all_hosts_and_not_what_ranks_do_themselves() {
     assert!(found.iter().all(|h| *h == found[0]), "all ranks agree: {found:?}");
     let health = &found[0];
     assert_eq!((health.fullest.0, health.ranks, health.hosts, health.wandering), (4, 8, 2, 0));
+    assert_eq!(health.memory, Some(4 << 30));
     assert!((health.others - 1.3).abs() < 1e-9 && health.unsteady && health.nic == Some(1e9), "{health:?}");
 }

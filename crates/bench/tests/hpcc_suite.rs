@@ -74,6 +74,7 @@ fn bad_input_is_refused_before_anything_runs() {
     assert!(refused(&[("p", "3"), ("q", "2")]).contains("3 x 2 does not fit 4 ranks"));
     assert!(refused(&[("n", "1000000"), ("rank-memory", "1GiB")]).contains("choose a smaller N"));
     assert!(refused(&[("memory", "much")]).contains("a share like `80%`"));
+    assert!(refused(&[("memory", "1TiB"), ("rank-memory", "1GiB")]).contains("--memory 1TiB: N = "));
     assert!(refused(&[("memory", "0%")]).contains("a share like `80%`"));
     assert!(refused(&[("n", "-5")]).contains("not a whole number"));
     let suite = suite("hpcc").unwrap();
@@ -81,6 +82,39 @@ fn bad_input_is_refused_before_anything_runs() {
     let files = [("hpccinf".to_string(), "x\nx\nx\n8\n1\nmany\n1\n80\n0\n1\n1\n1\n".to_string())].into();
     let said = SuiteRun { suite, params, files }.plan(&Site::new(Layout::even(4, 1), false), 3, Payload::Checked);
     assert!(said.unwrap_err().to_string().contains("in.txt: line "));
+}
+
+/// Order of the system and notes, for one rank with 64 GiB.
+fn sized(alone: bool, memory: &str) -> (u64, String) {
+    let suite = suite("hpcc").unwrap();
+    let site = Site { alone, memory: Some(64 << 30), ..Site::new(Layout::even(1, 1), false) };
+    let plan = suite.plan_on(&common::params(&[("memory", memory)]), &site, 3, Payload::Checked).unwrap();
+    let hpl = plan.phases.iter().find(|p| p.name == "mpi/hpl").unwrap();
+    (hpl.jobs[0].params["n"].parse().unwrap(), plan.notes.join("\n"))
+}
+
+#[test]
+fn without_a_launcher_the_problem_is_modest_and_the_notes_say_how_to_fill_the_memory() {
+    let bytes = |n: u64| 8 * n * n;
+    let (n, notes) = sized(true, "auto");
+    assert!((200 << 20..=256 << 20).contains(&bytes(n)), "{n}");
+    // 80 % of 64 GiB are 205 times 256 MiB, and 205 to the power 1.5 is 2931.
+    for word in ["256 MiB of 64 GiB", "--memory 80%", "205 times the data", "2931 times as much"] {
+        assert!(notes.contains(word), "`{word}` is not in {notes}");
+    }
+    for (alone, memory) in [(false, "auto"), (true, "80%")] {
+        let (n, notes) = sized(alone, memory);
+        assert!((50 << 30..=52 << 30).contains(&bytes(n)) && !notes.contains("modest"), "{n} {notes}");
+    }
+}
+
+#[test]
+fn a_small_memory_is_filled_to_its_share() {
+    let suite = suite("hpcc").unwrap();
+    let site = Site { alone: true, memory: Some(100 << 20), ..Site::new(Layout::even(1, 1), false) };
+    let plan = suite.plan_on(&common::params(&[]), &site, 3, Payload::Checked).unwrap();
+    assert!(plan.notes.iter().any(|n| n.contains("80 MiB of 100 MiB")), "{:?}", plan.notes);
+    assert!(!plan.notes.iter().any(|n| n.contains("modest")), "{:?}", plan.notes);
 }
 
 #[test]

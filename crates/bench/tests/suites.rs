@@ -73,7 +73,7 @@ fn suites_that_are_wrong_are_caught() {
         ("did you mean `rounds`", of("gpcnet", &[("round", "6")])),
         ("ended with", of("app", &[("command", "false")])),
         ("needs a command", of("app", &[])),
-        ("do not fit", made(|request| exchanged(request, "dgemm", &[("n", "18446744073709551615")]))),
+        ("at most 1000000000", made(|request| exchanged(request, "dgemm", &[("n", "18446744073709551615")]))),
         ("nobody", made(|_| Err(SuiteError::TooSmall("nobody is enough".into())))),
         ("loads nothing", made(idle_load)),
     ];

@@ -39,9 +39,17 @@ pub(crate) fn value(name: &'static str, unit: &'static str, help: &'static str) 
     Arg::new(name).long(name).value_name(unit).help(help)
 }
 
-pub(crate) fn number(name: &'static str, help: &'static str) -> Arg {
-    value(name, "N", help).value_parser(value_parser!(u32).range(1..))
+/// A whole number from 1 to a limit, which is checked before anything is made of it.
+pub(crate) fn number(name: &'static str, most: u32, help: &'static str) -> Arg {
+    value(name, "N", help).value_parser(value_parser!(u32).range(1..=i64::from(most)))
 }
+
+/// Threads of the simulator at most; more than the cores are never used.
+const MOST_THREADS: u32 = 1024;
+/// Nodes of a machine at most, simulated or real.
+pub(crate) const MOST_NODES: u32 = 1_000_000;
+/// Ranks of a node at most.
+pub(crate) const MOST_RANKS_PER_NODE: u32 = 4096;
 
 pub(crate) fn format_option() -> Arg {
     value("format", "FORMAT", "How results are written to stdout")
@@ -54,9 +62,9 @@ pub(crate) fn run_options() -> Vec<Arg> {
     vec![
         possible(value("on", "MACHINE", "Where to run: `mpi`, `local`, a built-in simulated machine, or a machine file [default: mpi under a launcher, else the simulated machine `default`]"), machines())
             .value_hint(ValueHint::FilePath),
-        number("nodes", "Nodes of a simulated machine, instead of its file's"),
-        number("ranks-per-node", "Ranks per node of a simulated machine, instead of its file's"),
-        number("threads", "Threads of the simulator; the result does not depend on it"),
+        number("nodes", MOST_NODES, "Nodes of a simulated machine, instead of its file's"),
+        number("ranks-per-node", MOST_RANKS_PER_NODE, "Ranks per node of a simulated machine, instead of its file's"),
+        number("threads", MOST_THREADS, "Threads of the simulator; the result does not depend on it"),
         value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
         value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")
             .value_parser(["node", "rank"]),

@@ -15,8 +15,10 @@ use comm::{Buffer, Comm};
 pub enum Whereabouts<'a> {
     /// A simulated machine knows its wires.
     Simulated(&'a sim::Simulator),
-    /// A real one, under MPI or alone.
-    Real,
+    /// A real one under MPI.
+    Mpi,
+    /// This process alone.
+    Local,
 }
 
 impl Whereabouts<'_> {
@@ -24,7 +26,8 @@ impl Whereabouts<'_> {
     pub fn of(target: &Target) -> Whereabouts<'_> {
         match target {
             Target::Simulated { machine, .. } => Whereabouts::Simulated(machine),
-            Target::Mpi { .. } | Target::Local => Whereabouts::Real,
+            Target::Mpi { .. } => Whereabouts::Mpi,
+            Target::Local => Whereabouts::Local,
         }
     }
 }
@@ -34,18 +37,22 @@ impl Scout for Whereabouts<'_> {
         matches!(self, Whereabouts::Simulated(_))
     }
 
+    fn alone(&self) -> bool {
+        matches!(self, Whereabouts::Local)
+    }
+
     fn distance(&self, world: &dyn Comm) -> Option<f64> {
         match self {
             Whereabouts::Simulated(_) if world.node() == 0 => Some(0.0),
             Whereabouts::Simulated(machine) => Some(machine.zero_load(0, world.rank(), 1).secs()),
-            Whereabouts::Real => by_switches(world),
+            Whereabouts::Mpi | Whereabouts::Local => by_switches(world),
         }
     }
 
     fn socket(&self) -> Option<u32> {
         match self {
             Whereabouts::Simulated(_) => Some(0),
-            Whereabouts::Real => parts::here(Per::Socket, 0).ok().map(u32::from),
+            Whereabouts::Mpi | Whereabouts::Local => parts::here(Per::Socket, 0).ok().map(u32::from),
         }
     }
 

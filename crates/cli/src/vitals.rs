@@ -25,6 +25,7 @@ pub fn look() -> Vitals {
         window_s: after.0.duration_since(before.0).as_secs_f64(),
         unsteady: unsteady(root),
         nic: nics(root),
+        memory: local::memory_limits::memory(),
     }
 }
 

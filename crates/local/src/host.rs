@@ -1,5 +1,6 @@
 //! Facts of this machine: processors, caches, memory. Read from the system's files; what cannot be read is `None`.
 
+use crate::memory_limits::{self, Memory};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fs::read_to_string;
 
@@ -20,10 +21,8 @@ pub struct Facts {
     pub l2: Option<u64>,
     /// Last-level cache, bytes, shared by the processors of a package.
     pub l3: Option<u64>,
-    /// Memory of the machine, or the limit of this process's control group if that is smaller, bytes.
-    pub memory: Option<u64>,
-    /// Memory that can be had without swapping, bytes.
-    pub available: Option<u64>,
+    /// What this process may use.
+    pub memory: Memory,
     /// Vector instructions the built-in kernels use.
     pub simd: &'static str,
     /// The processor's feature flags of interest to dense arithmetic, in the system's spelling.
@@ -35,14 +34,7 @@ pub struct Facts {
 /// Reads the facts.
 pub fn facts() -> Facts {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let meminfo = read_to_string("/proc/meminfo").unwrap_or_default();
     let cpus = cpus();
-    let limit = group_limit();
-    // /proc/meminfo knows nothing of control groups, so their limit is applied to both of its numbers.
-    let cap = |bytes: Option<u64>| match (bytes, limit) {
-        (Some(b), Some(l)) => Some(b.min(l)),
-        (b, l) => b.or(l),
-    };
     Facts {
         // x86 has a name, ARM the number of a part only.
         model: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "CPU part")),
@@ -53,8 +45,7 @@ pub fn facts() -> Facts {
         l1: cache(1),
         l2: cache(2),
         l3: cache(3),
-        memory: cap(kilobytes(&meminfo, "MemTotal")),
-        available: cap(kilobytes(&meminfo, "MemAvailable")),
+        memory: memory_limits::memory(),
         simd: crate::simd::level().name(),
         flags: flags(&cpuinfo),
         huge_pages: read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok().and_then(|s| chosen(&s)),
@@ -111,10 +102,6 @@ fn field(text: &str, key: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-fn kilobytes(meminfo: &str, key: &str) -> Option<u64> {
-    Some(field(meminfo, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
-}
-
 fn flags(cpuinfo: &str) -> Vec<String> {
     const OF_INTEREST: [&str; 9] =
         ["sse4_2", "avx", "fma", "avx2", "avx512f", "avx512dq", "avx512vl", "amx_tile", "asimd"];
@@ -155,20 +142,6 @@ fn size(text: &str) -> Option<u64> {
     Some(digits.parse::<u64>().ok()? << shift)
 }
 
-/// The memory limit of this process's control group (version 2), or of the group it sees as root.
-fn group_limit() -> Option<u64> {
-    let own = read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let path = own.lines().find_map(|l| l.strip_prefix("0::")).unwrap_or("/").trim_matches('/').to_owned();
-    let mut dirs: Vec<String> = vec![String::new()];
-    for name in path.split('/').filter(|n| !n.is_empty()) {
-        dirs.push(format!("{}/{name}", dirs[dirs.len() - 1]));
-    }
-    let limit =
-        |dir: &String| read_to_string(format!("/sys/fs/cgroup{dir}/memory.max")).ok()?.trim().parse::<u64>().ok();
-    // Every group above limits too, so the smallest counts. `max`, no limit, is no number and drops out.
-    dirs.iter().filter_map(limit).min()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +154,6 @@ mod tests {
         assert_eq!((size("48K"), size("300M"), size("64"), size("K")), (Some(49152), Some(300 << 20), Some(64), None));
         assert_eq!(chosen("always [madvise] never\n").as_deref(), Some("madvise"));
         assert_eq!(field("model\t: 207\nmodel name\t: A: B\n", "model name").as_deref(), Some("A: B"));
-        assert_eq!(kilobytes("MemTotal:   24 kB\n", "MemTotal"), Some(24 << 10));
         assert_eq!(flags("flags : fpu avx2 avx512f\n"), ["avx2", "avx512f"]);
     }
 
@@ -189,6 +161,5 @@ mod tests {
     fn this_machine_has_processors() {
         let f = facts();
         assert!(!f.cpus.is_empty() && f.cores >= 1 && f.cores <= f.cpus.len());
-        assert!(f.available <= f.memory);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! threads, host, memory      who computes, on what, in which pages
+//! memory_limits              how much of it this process may use
 //! matrix                     column-major views that may be split into disjoint parts
 //! blas/                      GEMM and its relatives: built in, or any system library; the faster one is picked
 //! stream, random_access, fft, transpose     the kernels
@@ -22,6 +23,7 @@ pub mod host;
 pub mod lcg;
 pub mod matrix;
 pub mod memory;
+pub mod memory_limits;
 pub mod random_access;
 pub mod stream;
 pub mod threads;

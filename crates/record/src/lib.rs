@@ -30,7 +30,9 @@ pub use metric::{Direction, Metric};
 pub use network::{BoxRecord, BundleRecord, NetworkRecord, Series, SliceRecord};
 pub use outcome::{Missing, Outcome};
 pub use placement::PlacementRecord;
-pub use plan::{Instances, Job, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop};
+pub use plan::{
+    Instances, Job, MOST_PLACEMENTS, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop,
+};
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
 pub use slot::Slot;
 pub use store::{StoreError, hidden, read, read_plan};

@@ -3,6 +3,10 @@
 //! A plan is a pure function of arguments, layout and seed, so every rank computes the same one without a message; it can be
 //! printed, edited and run again.
 
+mod check;
+
+pub use check::{MOST_PLACEMENTS, PlanError};
+
 use crate::about::About;
 use crate::outcome::Missing;
 use crate::run::{is_false, is_one, one};
@@ -220,104 +224,6 @@ impl Members {
             Members::Places(places) => places.iter().position(|p| *p == place).map(|i| i as u32),
         }
     }
-
-    /// The highest node place and slot named.
-    fn reach(&self) -> (u32, u32) {
-        match self {
-            Members::Block { first_node, nodes, first_slot, slots } => {
-                // All slots that there are cannot be out of reach, so only the first must exist.
-                // An empty block is refused in `Job::check`.
-                ((first_node + nodes).saturating_sub(1), (first_slot + slots.unwrap_or(1)).saturating_sub(1))
-            }
-            Members::Places(places) => {
-                places.iter().fold((0, 0), |(node, slot), p| (node.max(p.node), slot.max(p.slot)))
-            }
-        }
-    }
-
-    fn count(&self) -> u32 {
-        match self {
-            // Only asked whether it is 0, so one slot stands for all.
-            Members::Block { nodes, slots, .. } => nodes * slots.unwrap_or(1),
-            Members::Places(places) => places.len() as u32,
-        }
-    }
-
-    fn overlaps(&self, other: &Members, slots_per_node: u32) -> Option<RankAt> {
-        let inside =
-            |places: &[RankAt], m: &Members| places.iter().copied().find(|p| m.position(*p, slots_per_node).is_some());
-        match (self, other) {
-            (Members::Places(places), m) | (m, Members::Places(places)) => inside(places, m),
-            (
-                Members::Block { first_node: a, nodes: n, first_slot: s, slots: k },
-                Members::Block { first_node: b, nodes: m, first_slot: t, slots: l },
-            ) => {
-                // The first place that both can claim.
-                let (node, slot) = (*a.max(b), *s.max(t));
-                let nodes_meet = node < (a + n).min(b + m);
-                let slots_meet = slot < k.map_or(slots_per_node, |k| s + k).min(l.map_or(slots_per_node, |l| t + l));
-                (nodes_meet && slots_meet).then_some(RankAt { node, slot })
-            }
-        }
-    }
-}
-
-/// A plan that cannot be run.
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum PlanError {
-    /// Not even once.
-    #[error("`placements` is 0; there is at least one")]
-    NoPlacement,
-    /// Nothing to do.
-    #[error("phase `{0}` has no measured job; give one job the role `measured`")]
-    NothingMeasured(String),
-    /// Two things with one name.
-    #[error("{0} is named twice; names must be unique")]
-    Twice(String),
-    /// More than there is.
-    #[error(
-        "job `{job}` of phase `{phase}` reaches node {node} slot {slot}, but there are {nodes} nodes with up to {slots} ranks"
-    )]
-    OutOfReach {
-        /// Phase.
-        phase: String,
-        /// Job.
-        job: String,
-        /// Highest node named.
-        node: u32,
-        /// Highest slot named.
-        slot: u32,
-        /// Nodes there are.
-        nodes: u32,
-        /// Slots there are.
-        slots: u32,
-    },
-    /// A rank in two jobs.
-    #[error(
-        "jobs `{a}` and `{b}` of phase `{phase}` both claim node {node} slot {slot}; a rank runs one job at a time"
-    )]
-    Overlap {
-        /// Phase.
-        phase: String,
-        /// One job.
-        a: String,
-        /// The other.
-        b: String,
-        /// Shared node.
-        node: u32,
-        /// Shared slot.
-        slot: u32,
-    },
-    /// A number that makes no sense.
-    #[error("job `{job}` of phase `{phase}`: {what}")]
-    Senseless {
-        /// Phase.
-        phase: String,
-        /// Job.
-        job: String,
-        /// What is wrong and how to mend it.
-        what: String,
-    },
 }
 
 impl Plan {
@@ -327,88 +233,11 @@ impl Plan {
         let suite = suite.into();
         Plan { suite, seed, node_order, payload, phases, placements: 1, sweep: false, ejection: None, notes, missing }
     }
-
-    /// Checks everything that can be checked without a kernel table, against a layout of `nodes` with at most `slots` ranks each.
-    pub fn check(&self, nodes: u32, slots: u32) -> Result<(), PlanError> {
-        if self.placements == 0 {
-            return Err(PlanError::NoPlacement);
-        }
-        for (i, phase) in self.phases.iter().enumerate() {
-            if self.phases[..i].iter().any(|p| p.name == phase.name) {
-                return Err(PlanError::Twice(format!("phase `{}`", phase.name)));
-            }
-            // Load without a measurement is a phase of its own kind; everywhere else it is a mistake.
-            if phase.about.measures() && !phase.jobs.iter().any(|j| j.role == Role::Measured) {
-                return Err(PlanError::NothingMeasured(phase.name.clone()));
-            }
-            for (k, job) in phase.jobs.iter().enumerate() {
-                job.check(&phase.name, nodes, slots)?;
-                for other in &phase.jobs[..k] {
-                    if other.name == job.name {
-                        return Err(PlanError::Twice(format!("job `{}` of phase `{}`", job.name, phase.name)));
-                    }
-                    if let Some(RankAt { node, slot }) = job.members.overlaps(&other.members, slots) {
-                        let (a, b) = (other.name.clone(), job.name.clone());
-                        return Err(PlanError::Overlap { phase: phase.name.clone(), a, b, node, slot });
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Job {
-    fn check(&self, phase: &str, nodes: u32, slots: u32) -> Result<(), PlanError> {
-        let (phase, job) = (phase.to_string(), self.name.clone());
-        let (node, slot) = self.members.reach();
-        if node >= nodes || slot >= slots {
-            return Err(PlanError::OutOfReach { phase, job, node, slot, nodes, slots });
-        }
-        let what = match &self.stop {
-            _ if self.members.count() == 0 => "it has no members",
-            Stop { steps: 0, .. } => "`steps` is 0; a block needs at least one timed step",
-            Stop { blocks: 0, .. } => "`blocks` is 0; at least one block must run",
-            Stop { arrangements: 0, .. } => "`arrangements` is 0; there is at least one",
-            Stop { time_s: Some(t), .. } if t.is_nan() || *t <= 0.0 => "`time_s` must be above 0",
-            Stop { precision: Some(p), .. } if p.is_nan() || *p <= 0.0 || *p >= 1.0 => {
-                "`precision` must be between 0 and 1, e.g. 0.05 for 5 %"
-            }
-            Stop { pulse: Some(p), .. }
-                if !(p.on_s > 0.0 && p.off_s >= 0.0 && p.on_s.is_finite() && p.off_s.is_finite()) =>
-            {
-                "`pulse` needs an `on_s` above 0 and an `off_s` of at least 0"
-            }
-            _ => return Ok(()),
-        };
-        Err(PlanError::Senseless { phase, job, what: what.into() })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn block(first_node: u32, nodes: u32) -> Members {
-        Members::Block { first_node, nodes, first_slot: 0, slots: None }
-    }
-
-    fn job(name: &str, role: Role, members: Members) -> Job {
-        Job {
-            name: name.into(),
-            kernel: "null".into(),
-            params: Params::new(),
-            role,
-            members,
-            instances: Instances::Slot,
-            stop: Stop::ONCE,
-        }
-    }
-
-    fn plan(jobs: Vec<Job>) -> Plan {
-        let phases = vec![Phase::new(About::Alone { test: "one".into() }, jobs)];
-        Plan::new("test", 1, NodeOrder::Shuffled, Payload::Checked, phases)
-    }
 
     #[test]
     fn members_are_ordered_by_node_then_slot() {
@@ -416,24 +245,5 @@ mod tests {
         assert_eq!(m.position(RankAt { node: 3, slot: 1 }, 4), Some(4));
         assert_eq!(m.position(RankAt { node: 3, slot: 2 }, 4), None);
         assert_eq!(m.position(RankAt { node: 4, slot: 1 }, 4), None);
-    }
-
-    #[test]
-    fn impossible_plans_are_refused_by_name() {
-        let text = |jobs| plan(jobs).check(4, 2).unwrap_err().to_string();
-        let measured = || job("a", Role::Measured, block(0, 2));
-        assert_eq!(plan(vec![measured(), job("b", Role::Background, block(2, 2))]).check(4, 2), Ok(()));
-        assert!(text(vec![job("b", Role::Background, block(2, 2))]).contains("no measured job"));
-        assert!(text(vec![measured(), job("b", Role::Background, block(1, 2))]).contains("both claim node 1 slot 0"));
-        assert!(text(vec![job("a", Role::Measured, block(0, 5))]).contains("reaches node 4"));
-        assert!(text(vec![measured(), job("a", Role::Background, block(2, 2))]).contains("named twice"));
-        let mut zero = measured();
-        zero.stop.steps = 0;
-        assert!(text(vec![zero]).contains("`steps` is 0"));
-        let split = |first_slot| Members::Block { first_node: 0, nodes: 4, first_slot, slots: Some(1) };
-        assert_eq!(
-            plan(vec![job("a", Role::Measured, split(0)), job("b", Role::Background, split(1))]).check(4, 2),
-            Ok(())
-        );
     }
 }

@@ -4,7 +4,7 @@
 //! by hand; they are checked against the card once, before any rank starts.
 
 use crate::near::unknown;
-use crate::units::{Rate, Time, parse_bytes, parse_rate, parse_time};
+use crate::units::{LONGEST_S, Rate, Time, parse_bytes, parse_rate, parse_time, show_bytes};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -33,6 +33,21 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
+impl Kind {
+    /// The greatest value of a parameter of this kind that sets none of its own, in base units.
+    pub const fn most(self) -> f64 {
+        match self {
+            // A message: longer ones are a slip of the pen. Sizes of other things say so.
+            Kind::Size => (1u64 << 34) as f64,
+            Kind::Count => 1e9,
+            Kind::Time => LONGEST_S,
+            Kind::Rate | Kind::Real => 1e18,
+            Kind::Share => 1.0,
+            Kind::Text | Kind::Command | Kind::File | Kind::Choice(_) => f64::INFINITY,
+        }
+    }
+}
+
 /// One parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
@@ -47,6 +62,8 @@ pub struct Param {
     /// Its value when nothing is said and the machine is simulated, where that differs: ten seconds of a network are a second of a
     /// cluster's time and an hour of a simulator's.
     pub simulated: Option<&'static str>,
+    /// Its greatest value, in base units: bytes, seconds, bytes per second. Checked before anything is made of the value.
+    pub most: f64,
     /// Words that it may hold, where it is no single choice: for completion by the shell.
     pub known: Option<fn() -> Vec<&'static str>>,
 }
@@ -54,7 +71,13 @@ pub struct Param {
 impl Param {
     /// One with the same default on every machine.
     pub const fn new(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Param {
-        Param { name, about, kind, default, simulated: None, known: None }
+        Param { name, about, kind, default, simulated: None, most: kind.most(), known: None }
+    }
+
+    /// The same with another greatest value than its kind's, in base units.
+    pub const fn up_to(mut self, most: f64) -> Param {
+        self.most = most;
+        self
     }
 
     /// The same with another default on a simulated machine.
@@ -69,12 +92,26 @@ impl Param {
         self
     }
 
-    /// Its defaults as help and lists show them; nothing if there is none.
+    /// Its defaults and, where it has one of its own, its greatest value, as help and lists show them; nothing if there is none.
     pub fn defaults(&self) -> String {
-        match (self.default, self.simulated) {
-            ("", None) => String::new(),
-            (default, None) => format!(" [default: {default}]"),
-            (default, Some(simulated)) => format!(" [default: {default}; simulated: {simulated}]"),
+        let mut words = Vec::new();
+        if !self.default.is_empty() || self.simulated.is_some() {
+            words.push(format!("default: {}", self.default));
+        }
+        words.extend(self.simulated.map(|simulated| format!("simulated: {simulated}")));
+        if self.most != self.kind.most() && self.most.is_finite() {
+            words.push(format!("at most {}", self.show(self.most)));
+        }
+        if words.is_empty() { String::new() } else { format!(" [{}]", words.join("; ")) }
+    }
+
+    /// A value in base units, as it is written.
+    fn show(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Size => show_bytes(value as u64),
+            Kind::Time => Time::from_secs(value).to_string(),
+            Kind::Rate => Rate::from_bytes_per_s(value).to_string(),
+            _ => value.to_string(),
         }
     }
 
@@ -122,22 +159,34 @@ pub enum ParamError {
 
 impl Param {
     fn check(&self, value: &str) -> Result<(), String> {
-        match self.kind {
-            Kind::Size => parse_bytes(value).map(drop).map_err(|e| e.to_string()),
-            Kind::Time => parse_time(value).map(drop).map_err(|e| e.to_string()),
-            Kind::Rate => parse_rate(value).map(drop).map_err(|e| e.to_string()),
-            Kind::Count => value.parse::<u64>().map(drop).map_err(|_| "not a whole number".into()),
+        let number = match self.kind {
+            Kind::Size => parse_bytes(value).map_err(|e| e.to_string())? as f64,
+            Kind::Time => parse_time(value).map_err(|e| e.to_string())?.secs(),
+            Kind::Rate => parse_rate(value).map_err(|e| e.to_string())?.bytes_per_s(),
+            Kind::Count => value.parse::<u64>().map_err(|_| self.no_count(value))? as f64,
             Kind::Real => match value.parse::<f64>() {
-                Ok(x) if x.is_finite() => Ok(()),
-                _ => Err("not a number".into()),
+                Ok(x) if x.is_finite() => x,
+                _ => return Err("not a number".into()),
             },
             Kind::Share => match parse_share(value) {
-                Some(_) => Ok(()),
-                None => Err("not a share between 0 and 1; write it like `0.2` or `20%`".into()),
+                Some(share) => share,
+                None => return Err("not a share between 0 and 1; write it like `0.2` or `20%`".into()),
             },
-            Kind::Text | Kind::Command | Kind::File => Ok(()),
-            Kind::Choice(words) if words.contains(&value) => Ok(()),
-            Kind::Choice(words) => Err(format!("not one of {}", words.join(", "))),
+            Kind::Text | Kind::Command | Kind::File => return Ok(()),
+            Kind::Choice(words) if words.contains(&value) => return Ok(()),
+            Kind::Choice(words) => return Err(format!("not one of {}", words.join(", "))),
+        };
+        match number.abs() <= self.most {
+            true => Ok(()),
+            false => Err(format!("at most {}", self.show(self.most))),
+        }
+    }
+
+    /// Why a text is no count: too many digits are a large number still, and `1e9` is one that is written otherwise.
+    fn no_count(&self, value: &str) -> String {
+        match value.parse::<f64>() {
+            Ok(x) if x > self.most => format!("at most {}", self.show(self.most)),
+            _ => "not a whole number; write it in digits".into(),
         }
     }
 }
@@ -256,6 +305,38 @@ mod tests {
         let at = |simulated| card.resolve_on(&Params::new(), simulated).unwrap();
         assert_eq!((at(false).word("time"), at(true).word("time"), at(true).word("size")), ("10s", "20ms", "8"));
         assert_eq!(card.resolve_on(&given("time", "3s"), true).unwrap().word("time"), "3s");
+    }
+
+    #[test]
+    fn the_greatest_value_is_the_kinds_unless_it_is_set() {
+        let of = |kind, most: Option<f64>, value: &str| {
+            let param = Param::new("x", kind, "1", "");
+            most.map_or(param, |most| param.up_to(most)).check(value)
+        };
+        // Kind, limit of its own, the largest that passes, the first that does not, and what is said of it.
+        let cases = [
+            (Kind::Size, None, "16GiB", "17179869185", "at most 16GiB"),
+            (Kind::Size, Some(1024.0), "1k", "1TB", "at most 1KiB"),
+            (Kind::Count, None, "1000000000", "1000000001", "at most 1000000000"),
+            (Kind::Count, Some(64.0), "64", "99999999999999999999999", "at most 64"),
+            (Kind::Time, None, "10000000s", "1e308", "the largest time is 10000000s, 116 days"),
+            (Kind::Time, Some(60.0), "1m", "61s", "at most 60.0s"),
+            (Kind::Rate, Some(1e9), "1GB/s", "1.1GB/s", "at most 1GB/s"),
+            (Kind::Rate, None, "1000TB/s", "1e308GB/s", "the largest rate is"),
+            (Kind::Real, None, "-1e18", "-1e300", "at most 1000000000000000000"),
+            (Kind::Share, None, "100%", "1e308", "not a share"),
+        ];
+        for (kind, most, good, bad, said) in cases {
+            assert_eq!(of(kind, most, good), Ok(()), "{kind:?} {good}");
+            let text = of(kind, most, bad).unwrap_err();
+            assert!(text.contains(said), "{kind:?} {bad}: {text}");
+        }
+        assert_eq!(of(Kind::Count, None, "1e3"), Err("not a whole number; write it in digits".into()));
+        let help = |param: Param| param.defaults();
+        let count = || Param::new("x", Kind::Count, "1", "");
+        assert_eq!(help(count()), " [default: 1]");
+        assert_eq!(help(count().simulated("2").up_to(64.0)), " [default: 1; simulated: 2; at most 64]");
+        assert_eq!(help(Param::new("x", Kind::Text, "", "")), "");
     }
 
     #[test]

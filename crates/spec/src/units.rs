@@ -124,13 +124,36 @@ impl fmt::Display for Rate {
     }
 }
 
+/// The longest time that anyone may ask for, in seconds: 116 days. The clock's 2^64 ps are 213, so two such times are counted still.
+pub const LONGEST_S: f64 = 1e7;
+/// The fastest rate that is read, in bytes per second.
+const FASTEST: f64 = 1e18;
+/// The largest size that is read: up to here every number of bytes is exact in a double.
+const LARGEST: u64 = 1 << 53;
+
 /// A quantity that could not be read.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{text}` is not {what}; write it like {examples}")]
-pub struct ParseUnitError {
-    text: String,
-    what: &'static str,
-    examples: &'static str,
+pub enum ParseUnitError {
+    /// No such notation.
+    #[error("`{text}` is not {what}; write it like {examples}")]
+    Unreadable {
+        /// What was written.
+        text: String,
+        /// What it should be.
+        what: &'static str,
+        /// How to write it.
+        examples: &'static str,
+    },
+    /// More than is counted.
+    #[error("`{text}` is too large; the largest {what} is {most}")]
+    TooLarge {
+        /// What was written.
+        text: String,
+        /// What it should be.
+        what: &'static str,
+        /// The largest.
+        most: &'static str,
+    },
 }
 
 /// The number at the start of `text` and the unit after it; `2^20` is a number.
@@ -156,8 +179,11 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 
 /// Reads a size: `8`, `4096 B`, `4k`, `4KiB` (binary), `4kB` (decimal), `1M`, `6.5MB`, `2^20`. A bare `k`, `M`, `G` is binary, as in OSU and IMB.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
-    let error =
-        || ParseUnitError { text: text.into(), what: "a size", examples: "`8`, `4k`, `128KiB`, `6.5MB` or `2^20`" };
+    let error = || ParseUnitError::Unreadable {
+        text: text.into(),
+        what: "a size",
+        examples: "`8`, `4k`, `128KiB`, `6.5MB` or `2^20`",
+    };
     let (value, unit) = split_number(text).ok_or_else(error)?;
     let factor = match unit {
         "" | "B" => 1.0,
@@ -172,13 +198,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
         _ => return Err(error()),
     };
     let bytes = value * factor;
-    (bytes <= 2f64.powi(53)).then_some(bytes.round() as u64).ok_or_else(error)
+    let most = || ParseUnitError::TooLarge { text: text.into(), what: "size", most: "8192 TiB" };
+    (bytes <= LARGEST as f64).then_some(bytes.round() as u64).ok_or_else(most)
 }
 
 /// Reads a time: `250ns`, `1.5us`, `20 ms`, `10s`, `5m`, `2h`; a bare number is seconds.
 pub fn parse_time(text: &str) -> Result<Time, ParseUnitError> {
-    let error =
-        || ParseUnitError { text: text.into(), what: "a time", examples: "`250ns`, `1.5us`, `20ms`, `10s` or `5m`" };
+    let error = || ParseUnitError::Unreadable {
+        text: text.into(),
+        what: "a time",
+        examples: "`250ns`, `1.5us`, `20ms`, `10s` or `5m`",
+    };
     let (value, unit) = split_number(text).ok_or_else(error)?;
     let ps = match unit {
         "ps" => 1.0,
@@ -191,13 +221,17 @@ pub fn parse_time(text: &str) -> Result<Time, ParseUnitError> {
         _ => return Err(error()),
     };
     let ps = value * ps;
-    (ps < u64::MAX as f64).then_some(Time(ps.round() as u64)).ok_or_else(error)
+    let most = || ParseUnitError::TooLarge { text: text.into(), what: "time", most: "10000000s, 116 days" };
+    (ps <= LONGEST_S * 1e12).then_some(Time(ps.round() as u64)).ok_or_else(most)
 }
 
 /// Reads a rate: `12.5GB/s`, `100Gb/s`, `200Gbit/s`, `300MiB/s`.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseUnitError> {
-    let error =
-        || ParseUnitError { text: text.into(), what: "a rate", examples: "`12.5GB/s`, `100Gb/s` or `300MiB/s`" };
+    let error = || ParseUnitError::Unreadable {
+        text: text.into(),
+        what: "a rate",
+        examples: "`12.5GB/s`, `100Gb/s` or `300MiB/s`",
+    };
     let (value, unit) = split_number(text).ok_or_else(error)?;
     let unit = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")).ok_or_else(error)?;
     let (prefix, bits) = match unit {
@@ -218,7 +252,12 @@ pub fn parse_rate(text: &str) -> Result<Rate, ParseUnitError> {
         _ => return Err(error()),
     };
     let rate = value * factor / if bits { 8.0 } else { 1.0 };
-    (rate > 0.0).then_some(Rate(rate)).ok_or_else(error)
+    let most = || ParseUnitError::TooLarge { text: text.into(), what: "rate", most: "1000000 TB/s" };
+    // Which rates make sense is the reader's to say; above this one, times for bytes would be 0.
+    match rate > 0.0 {
+        true => (rate <= FASTEST).then_some(Rate(rate)).ok_or_else(most),
+        false => Err(error()),
+    }
 }
 
 /// Shows a size so that [`parse_bytes`] gives it back: `8`, `4KiB`, `128KiB`, `6553600`.

@@ -154,7 +154,7 @@ pub fn ask_next(
     let told: Result<Vec<Phase>, String> =
         serde_json::from_str(&text.expect("without a world there is a record")).expect("rank 0 wrote it");
     let more = Plan { phases: told?, ..plan.clone() };
-    crate::suites::check(&more, site.layout).map_err(|e| e.to_string())?;
+    crate::suites::check(&more, site).map_err(|e| e.to_string())?;
     Ok(more.phases)
 }
 

@@ -65,7 +65,19 @@ fn flows(graph: &Graph, mode: Mode) -> Result<Vec<PlannedFlow>, String> {
 }
 
 fn phases(named: &NamedGraph, purpose: Purpose, mode: Mode) -> Result<Vec<Phase>, String> {
+    let repeats = match mode {
+        Mode::Times { repeats, .. } => repeats as usize,
+        Mode::Rates { .. } => 1,
+    };
+    Plan::may_have(&[repeats], named.graph.flows.len()).map_err(|e| format!("graph `{}`: {e}", named.name))?;
     Ok(suite::phases((&named.name, purpose), &flows(&named.graph, mode)?, mode))
+}
+
+/// Adds phases, as long as they are not too many.
+fn add(all: &mut Vec<Phase>, more: Vec<Phase>) -> Result<(), SuiteError> {
+    Plan::may_have(&[all.len() + more.len()], 1)?;
+    all.extend(more);
+    Ok(())
 }
 
 /// The first flow of a graph by itself, where it is in the graph.
@@ -75,7 +87,7 @@ fn alone(name: String, graph: &Graph, mode: Mode) -> Result<Vec<Phase>, String> 
 
 fn plan(phases: Vec<Phase>, seed: u64, payload: Payload, site: &Site) -> Result<Plan, SuiteError> {
     let plan = suite::plan_of(phases, seed, payload);
-    suites::check(&plan, site.layout)?;
+    suites::check(&plan, site)?;
     Ok(plan)
 }
 
@@ -161,7 +173,7 @@ impl Experiment for Measure {
     fn plan(&self, site: &Site, seed: u64, payload: Payload) -> Result<Plan, SuiteError> {
         let mut all = alone(ALONE.into(), &self.graphs[0].graph, self.mode)?;
         for named in &self.graphs {
-            all.extend(phases(named, Purpose::Score, self.mode)?);
+            add(&mut all, phases(named, Purpose::Score, self.mode)?)?;
         }
         plan(all, seed, payload, site)
     }
@@ -266,10 +278,10 @@ impl Experiment for Derive {
     fn plan(&self, site: &Site, seed: u64, payload: Payload) -> Result<Plan, SuiteError> {
         let mut all = Vec::new();
         for (index, named) in self.graphs.iter().enumerate() {
-            all.extend(alone(self.alone_name(index), &named.graph, self.mode)?);
+            add(&mut all, alone(self.alone_name(index), &named.graph, self.mode)?)?;
             // With completion times the graph itself is the first that the derivation lacks, so `next` asks for it.
             if self.mode.steady() {
-                all.extend(phases(named, Purpose::Score, self.mode)?);
+                add(&mut all, phases(named, Purpose::Score, self.mode)?)?;
             }
         }
         plan(all, seed, payload, site)
@@ -356,7 +368,7 @@ impl Experiment for Validate {
             own.chain(campaign::learning_graphs(self.learn, nodes, bytes).into_iter().map(|g| (g, Purpose::Learn)));
         // Of these nobody asked for a particular one, so those that do not fit are left out without a note.
         for ((name, graph), purpose) in own.filter(|((_, graph), _)| seats(site, graph)) {
-            all.extend(phases(&NamedGraph { name, graph }, purpose, self.mode)?);
+            add(&mut all, phases(&NamedGraph { name, graph }, purpose, self.mode)?)?;
         }
         let fits: Vec<&NamedGraph> = self.graphs.iter().filter(|n| seats(site, &n.graph)).collect();
         if fits.is_empty() {
@@ -365,7 +377,7 @@ impl Experiment for Validate {
             return Err(SuiteError::TooSmall(say.into()));
         }
         for named in &fits {
-            all.extend(phases(named, Purpose::Score, self.mode)?);
+            add(&mut all, phases(named, Purpose::Score, self.mode)?)?;
         }
         let mut plan = plan(all, seed, payload, site)?;
         let left = self.graphs.len() - fits.len();

@@ -66,7 +66,7 @@ impl Experiment for Plan {
     }
 
     fn plan(&self, site: &Site, _: u64, _: Payload) -> Result<Plan, SuiteError> {
-        suites::check(self, site.layout)?;
+        suites::check(self, site)?;
         Ok(self.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! All-to-all: the machine's own collective as a canary, and the pairwise exchange that GPCNeT uses as a congestor.
 
-use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Setup, Steps, Traits};
+use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Steps, Traits};
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
@@ -30,6 +30,7 @@ pub const ALLTOALL: Kernel = Kernel {
         aliases: &[Alias { name: "a2a", about: "`alltoall` by pairs: GPCNeT's congestor", params: &[("by", "pairs")] }],
         measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
         congestor,
+        room,
         tiny: &[("size", "300")],
         ..Traits::PLAIN
     },
@@ -53,6 +54,11 @@ fn congestor(asked: &Asked<'_>) -> Congesting {
     // A step has the messages of so many nodes, so there are as many steps as on so many.
     let nodes = FEW_PARTNERS.0;
     Congesting { set: &[("partners", FEW_PARTNERS.1)], ..usual(&Asked { nodes, ..*asked }) }
+}
+
+fn room(params: &Params, ranks: u64) -> Room {
+    let peers = if in_pairs(params) { 1 } else { ranks };
+    Room::each((params.size("size") as u64).saturating_mul(2 * peers))
 }
 
 struct Collective<'c> {

@@ -6,7 +6,7 @@
 
 use super::pair::{leads, partner};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
 use crate::payload::{Stamp, Tally, unchecked};
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::{Coverage, Metric, Payload, Verdict};
@@ -23,13 +23,14 @@ pub const LIMIT: Kernel = Kernel {
             Param::new("most", Kind::Size, "1MiB", "sizes above are not tried"),
             Param::new("grain", Kind::Count, "4", "the limit is found to so many bytes"),
             Param::new("delay", Kind::Time, "10ms", "how much later the receiver comes"),
-            Param::new("votes", Kind::Count, "3", "tries of a size, of which the majority decides; odd"),
+            Param::new("votes", Kind::Count, "3", "tries of a size, of which the majority decides; odd").up_to(99.0),
         ],
     },
     metric: Metric::Duration,
     min_ranks: 2,
     traits: Traits {
         declares: Declares::AsCalled("words that announce a message are not counted"),
+        room: |params, _| Room::each(params.size("first").max(params.size("most")) as u64),
         tiny: &[("most", "1KiB"), ("votes", "1")],
         ..Traits::PLAIN
     },
@@ -139,7 +140,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         most: p.size("most") as u64,
         grain: p.count("grain"),
         delay: p.time("delay").secs(),
-        votes: p.count("votes").clamp(1, 99) as u32,
+        votes: p.count("votes").max(1) as u32,
     };
     if settings.delay <= 0.0 {
         return Err(Refusal("eager-limit: delay=0s: a late receiver needs a delay".into()));

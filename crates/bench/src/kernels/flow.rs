@@ -40,7 +40,7 @@ pub const RATE: Kernel = Kernel {
         source: "after Martinasso, Mehaut (Euro-Par 2011)",
         params: &[
             Param::new("size", Kind::Size, "1MiB", "bytes of one message"),
-            Param::new("window", Kind::Count, "8", "messages under way at once"),
+            Param::new("window", Kind::Count, "8", "messages under way at once").up_to(super::WINDOW),
         ],
     },
     metric: Metric::Bandwidth,

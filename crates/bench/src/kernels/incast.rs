@@ -3,11 +3,11 @@
 //! A message that has left its sender may wait in a buffer, so a two-sided incast is timed by its root, which tells of what all
 //! others sent; the other kernels are timed by the others, whose step ends when the data is where it belongs. Left out on purpose: the original's exchange of a rank with itself.
 
-use crate::kernel::{Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Kernel, Pattern, Room, Setup, Traits};
 use crate::payload::{Mail, Slots, Stamp, Tally, unchecked};
 use comm::{Access, Comm, Op, Refusal, Tag, Window};
 use record::{Coverage, Metric, Payload, Verdict};
-use spec::{Card, Kind, Param, ReadParams, Work};
+use spec::{Card, Kind, Param, Params, ReadParams, Work};
 
 const SIZE: Param = Param::new("size", Kind::Size, "4KiB", "bytes per message");
 
@@ -17,18 +17,24 @@ const fn kernel(name: &'static str, about: &'static str, traits: Traits, start: 
     Kernel { card, metric: Metric::Bandwidth, min_ranks: 2, traits, start }
 }
 
+/// The root has a place for the message of every other rank.
+fn at_the_root(params: &Params, ranks: u64) -> Room {
+    let size = params.size("size") as u64;
+    Room { first: size.saturating_mul(ranks.saturating_sub(1)), others: size }
+}
+
 /// GPCNeT's "Two-sided Incast".
 pub const P2P_INCAST: Kernel = kernel(
     "p2p-incast",
     "Every rank sends 4 KiB to rank 0, which receives all",
-    Traits { title: Some(|_, _| "Two-sided Incast"), incast: true, ..Traits::PLAIN },
+    Traits { title: Some(|_, _| "Two-sided Incast"), incast: true, room: at_the_root, ..Traits::PLAIN },
     start_incast,
 );
 /// GPCNeT's "Put Incast".
 pub const PUT_INCAST: Kernel = kernel(
     "put-incast",
     "Every rank puts 4 KiB into rank 0's memory and flushes",
-    Traits { title: Some(|_, _| "Put Incast"), incast: true, ..Traits::PLAIN },
+    Traits { title: Some(|_, _| "Put Incast"), incast: true, room: at_the_root, ..Traits::PLAIN },
     start_put,
 );
 /// GPCNeT's "Get Bcast": an incast of requests and a fan-out of data.

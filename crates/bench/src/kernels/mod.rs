@@ -19,6 +19,9 @@ use crate::kernel::Kernel;
 use spec::near::unknown;
 use spec::{ParamError, Params};
 
+/// Messages under way at once at most: each is a request of the machine.
+pub(crate) const WINDOW: f64 = (1 << 20) as f64;
+
 /// Every kernel, in the order of `tailback list` and of the documentation.
 pub const KERNELS: &[Kernel] = &[
     ring::LATENCY,

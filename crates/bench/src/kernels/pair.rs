@@ -11,7 +11,8 @@ use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
 const SIZE: Param = Param::new("size", Kind::Size, "1KiB", "bytes of one message, one way");
-const WINDOW: Param = Param::new("window", Kind::Count, "16", "messages under way at once in one direction");
+const WINDOW: Param =
+    Param::new("window", Kind::Count, "16", "messages under way at once in one direction").up_to(super::WINDOW);
 
 /// The paper's blocking ping-pong; a sample is the round trip.
 pub const PINGPONG: Kernel = Kernel {

@@ -19,7 +19,7 @@ pub const PRTT: Kernel = Kernel {
         source: "Hoefler et al. (IPDPS 2007), netgauge",
         params: &[
             Param::new("size", Kind::Size, "8", "bytes of each message and of the answer"),
-            Param::new("messages", Kind::Count, "10", "how many before the answer"),
+            Param::new("messages", Kind::Count, "10", "how many before the answer").up_to(MOST as f64),
             Param::new(
                 "pause",
                 Kind::Choice(&["none", "trip"]),
@@ -43,6 +43,8 @@ const ANSWER: Tag = 42;
 /// The pause is so many times the slowest of some trips: shorter than a trip it would hide a part of the overhead.
 const LONGER: f64 = 1.5;
 const TRIPS: u32 = 5;
+/// Messages of a step at most.
+const MOST: usize = 1 << 20;
 /// Messages of a step that have memory of their own; those of more overwrite the first ones.
 const APART: usize = 64;
 
@@ -62,7 +64,7 @@ struct Prtt<'c> {
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let size = setup.params.size("size");
-    let messages = setup.params.count("messages").clamp(1, 1 << 20) as usize;
+    let messages = setup.params.count("messages").max(1) as usize;
     let kept = messages.min(APART);
     let lanes = if leads(setup.comm) { 1 } else { kept };
     Ok(Box::new(Prtt {

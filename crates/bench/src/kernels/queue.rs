@@ -1,7 +1,7 @@
 //! Many messages between two ranks: what it costs to find the receive that a message belongs to.
 
 use super::pair::{leads, partner};
-use crate::kernel::{Declares, Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Pattern, Room, Setup, Traits};
 use crate::payload::Mail;
 use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
@@ -15,7 +15,8 @@ pub const QUEUE: Kernel = Kernel {
         source: "Bienz, Gropp, Olson (2018), queue search",
         params: &[
             Param::new("size", Kind::Size, "8", "bytes of one message"),
-            Param::new("messages", Kind::Count, "100", "how many at once, at most 30000"),
+            Param::new("messages", Kind::Count, "100", "how many at once; each needs a tag of its own")
+                .up_to(MOST as f64),
             Param::new("order", Kind::Choice(&["same", "reverse"]), "same", "order of the receives"),
         ],
     },
@@ -23,6 +24,10 @@ pub const QUEUE: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         declares: Declares::AsCalled("the sample is of the whole queue, and only the word to go is counted"),
+        room: |params, _| {
+            let size = params.size("size") as u64;
+            Room { first: size.saturating_mul(params.count("messages")), others: size }
+        },
         tiny: &[("size", "24"), ("messages", "7")],
         ..Traits::PLAIN
     },
@@ -45,9 +50,6 @@ struct Queue<'c> {
 
 fn start_queue(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, messages) = (setup.params.size("size"), setup.params.count("messages").max(1) as usize);
-    if messages > MOST {
-        return Err(Refusal(format!("messages={messages}: each needs a tag of its own, and there are {MOST}")));
-    }
     let lanes = if leads(setup.comm) { messages } else { 0 };
     Ok(Box::new(Queue {
         comm: setup.comm,

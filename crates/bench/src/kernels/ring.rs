@@ -3,10 +3,12 @@
 //! The latency is half the time of a simultaneous exchange with two neighbours, as GPCNeT defines it; it is not a ping-pong.
 //! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
 
+use super::WINDOW;
 use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits};
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
+
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
 
 pub(super) const ORDER: Param =
@@ -15,7 +17,7 @@ const fn size(default: &'static str) -> Param {
     Param::new("size", Kind::Size, default, "message size")
 }
 const fn window(default: &'static str) -> Param {
-    Param::new("window", Kind::Count, default, "messages in flight to each neighbour")
+    Param::new("window", Kind::Count, default, "messages in flight to each neighbour").up_to(WINDOW)
 }
 
 /// GPCNeT 1.3: tests of latency, and tests of bandwidth, on 30 rings.

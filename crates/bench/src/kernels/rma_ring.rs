@@ -1,5 +1,6 @@
 //! Rings with remote memory access: the neighbours need do nothing.
 
+use super::WINDOW;
 use super::ring::{BANDWIDTH_LOOPS, LATENCY_LOOPS, ORDER, neighbours};
 use crate::kernel::{Kernel, Pattern, Setup, Traits};
 use crate::payload::{Mail, Slots, Stamp, Tally, unchecked};
@@ -34,7 +35,7 @@ pub const PUT_BANDWIDTH: Kernel = Kernel {
         source: "GPCNeT §3.1.1",
         params: &[
             Param::new("size", Kind::Size, "128KiB", "bytes per put"),
-            Param::new("window", Kind::Count, "8", "puts in flight to each neighbour"),
+            Param::new("window", Kind::Count, "8", "puts in flight to each neighbour").up_to(WINDOW),
             ORDER,
         ],
     },

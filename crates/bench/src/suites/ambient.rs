@@ -16,7 +16,7 @@ pub const AMBIENT: Suite = Suite {
         params: &[
             CANARIES,
             SLOTS,
-            Param::new("repeat", Kind::Count, "10", "how many times"),
+            Param::new("repeat", Kind::Count, "10", "how many times").up_to(20_000.0),
             Param::new("every", Kind::Time, "10s", "rest between two repetitions"),
             Param::new("time", Kind::Time, "1s", "time limit of each canary in each repetition").simulated("20ms"),
             ROUNDS,
@@ -52,8 +52,11 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         stop: limits.canary(&w.kernel, layout.nodes),
     };
     let canaries = list(params, "canaries")?;
+    let repeat = params.count("repeat").max(1);
+    // The canaries and a rest.
+    Plan::may_have(&[repeat as usize, canaries.len() + 1], 1)?;
     let mut phases = Vec::new();
-    for n in 1..=params.count("repeat").max(1) {
+    for n in 1..=repeat {
         let index = u32::try_from(n).unwrap_or(u32::MAX);
         for w in &canaries {
             phases.push(Phase::new(About::Series { test: w.label.clone(), index }, vec![job(w)]));
@@ -63,7 +66,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // After the last repetition there is nothing to rest for.
     phases.pop();
     let plan = Plan::new("ambient", seed, NodeOrder::Shuffled, payload, phases);
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }
 

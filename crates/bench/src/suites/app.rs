@@ -14,7 +14,7 @@ pub const APP: Suite = Suite {
         source: "GPCNeT (Chunduri et al., SC '19) §5.3",
         params: &[
             Param::new("command", Kind::Command, "", "what to run, by the shell, on the first of its nodes"),
-            Param::new("repeat", Kind::Count, "3", "how many times in each phase"),
+            Param::new("repeat", Kind::Count, "3", "how many times in each phase").up_to(1e6),
             CONGESTORS,
             SHARE,
             SLOTS,
@@ -72,6 +72,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let mut plan = Plan::new("app", seed, NodeOrder::Shuffled, payload, phases);
     plan.missing = without_room(&congestors, &ground, loaded_of(&all));
     plan.notes.extend(share_note(&all, &ground, layout.nodes));
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }

@@ -54,6 +54,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let phases = vec![Phase::new(About::Load, jobs)];
     let mut plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);
     plan.missing = without_room(&congestors, &ground, |nodes| nodes);
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }

@@ -17,7 +17,7 @@ pub const CONTENTION: Suite = Suite {
         params: &[
             Param::new("flows", Kind::Text, "0>1,0>2", "flows as FROM>TO between node numbers, separated by commas"),
             Param::new("size", Kind::Size, "20MiB", "bytes of every flow"),
-            Param::new("repeats", Kind::Count, "3", "repetitions"),
+            Param::new("repeats", Kind::Count, "3", "repetitions").up_to(10_000.0),
             Param::new("lead", Kind::Time, "0s", "wait of all senders before they start; part of the samples"),
             Param::new(
                 "steady",
@@ -176,7 +176,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         true => Mode::Rates { seconds, window: 8 },
         false => {
             let lead_ps = params.time("lead").ps();
-            Mode::Times { repeats: params.count("repeats").clamp(1, 10_000) as u32, lead_ps }
+            Mode::Times { repeats: params.count("repeats").max(1) as u32, lead_ps }
         }
     };
     // The reference of all penalties; it runs between the nodes of the first flow.
@@ -184,7 +184,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let all =
         [phases(("alone", Purpose::Alone), &alone, mode), phases(("graph", Purpose::Score), &list, mode)].concat();
     let plan = plan_of(all, seed, payload);
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }
 

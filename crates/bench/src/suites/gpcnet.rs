@@ -62,7 +62,8 @@ const PLACEMENTS: Param = Param::new(
     Kind::Count,
     "0",
     "random placements of roles on nodes that share time and rounds; 0 for as many as they hold, but 5 at least",
-);
+)
+.up_to(record::MOST_PLACEMENTS as f64);
 // The limit of GPCNeT 1.3.
 pub(super) const TIME: Param = Param::new(
     "time",
@@ -136,7 +137,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     plan.missing = missing(params, &congestors, &ground);
     plan.notes.extend(share_note(params, &ground, layout.nodes));
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }
 
@@ -254,7 +255,7 @@ mod tests {
         let text = |given: &[(&str, &str)]| make(10, given).unwrap_err().to_string();
         assert!(text(&[("slots", "3")]).contains("up to 2 ranks"));
         assert!(text(&[("congestors-on", "same"), ("slots", "1")]).contains("at least 2 ranks"));
-        assert!(text(&[("congestors", "a2a@none")]).contains("number above 0"));
+        assert!(text(&[("congestors", "a2a@none")]).contains("a number from 0.000001 to 1000000"));
         assert!(text(&[("canaries", "p2p-lat:sise=4")]).contains("did you mean `size`"));
     }
 }

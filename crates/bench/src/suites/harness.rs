@@ -42,6 +42,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     };
     let phases = vec![Phase::new(About::Alone { test: "null".into() }, vec![job])];
     let plan = Plan::new("harness", seed, NodeOrder::Natural, payload, phases);
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }

@@ -7,6 +7,7 @@ mod input;
 mod sizes;
 
 use super::{Request, Suite, SuiteError};
+use crate::kernels::hpcc::MOST_THREADS;
 use crate::site::Ask;
 use input::Input;
 use record::{About, Instances, Job, Layout, Members, Missing, NodeOrder, Phase, Plan, RankAt, Role, Stop, TestMode};
@@ -31,17 +32,18 @@ pub const HPCC: Suite = Suite {
             Param::new(
                 "memory",
                 Kind::Text,
-                "80%",
-                "how much of a rank's memory HPL's matrix takes: a share, or a size like `64MiB`",
+                "auto",
+                "how much of a rank's memory HPL's matrix takes: a share, a size like `64MiB`, or `auto`: 80% under a launcher, at most 256MiB without one",
             )
             .simulated("1MiB"),
-            Param::new("rank-memory", Kind::Size, "0", "memory of a rank, 0 = what the node has"),
-            Param::new("threads-per-rank", Kind::Count, "0", "threads of a rank, 0 = the cores it may use"),
+            Param::new("rank-memory", Kind::Size, "0", "memory of a rank, 0 = what the node has").up_to(RANK_MEMORY),
+            Param::new("threads-per-rank", Kind::Count, "0", "threads of a rank, 0 = the cores it may use")
+                .up_to(MOST_THREADS),
             Param::new("n", Kind::Count, "0", "order of HPL's system, 0 = from the memory"),
             Param::new("nb", Kind::Count, "0", "block size, 0 = from the order"),
             Param::new("p", Kind::Count, "0", "process rows, 0 = as square as possible"),
             Param::new("q", Kind::Count, "0", "process columns, 0 = as square as possible"),
-            Param::new("repetitions", Kind::Count, "1", "how often each test runs"),
+            Param::new("repetitions", Kind::Count, "1", "how often each test runs").up_to(1e6),
             Param::new("hpccinf", Kind::File, "", "an input file of the original"),
             Param::new(
                 "blas",
@@ -77,6 +79,13 @@ pub const HPCC: Suite = Suite {
     ],
 };
 
+/// No rank has more memory than this.
+const RANK_MEMORY: f64 = (1u64 << 46) as f64;
+/// The share of the memory that HPL's matrix takes under a launcher, unless told.
+const FILL: f64 = 0.8;
+/// What it takes at most of a machine without a launcher, unless told. Somebody works there, and the suite should take minutes.
+const MODEST: u64 = 256 << 20;
+
 /// Permutations of the ranks that PTRANS tries.
 // HPC Challenge 1.5.0 tries five for every grid, order and block size, and takes the worst.
 const PERMUTATIONS: u64 = 5;
@@ -99,13 +108,14 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
     let known = Some(params.size("rank-memory") as u64).filter(|bytes| *bytes > 0).or(request.site.memory);
     let memory = known.unwrap_or(sizes::DEFAULT_MEMORY);
     let mut input = if path.is_empty() {
-        chosen(params, ranks, memory)?
+        chosen(request, memory)?
     } else {
         let text = request.files.get("hpccinf").ok_or_else(|| refuse(format!("{path} was not read")))?;
         let mut input = Input::read(text).map_err(|e| refuse(format!("{path}: {e}")))?;
         input.notes.insert(0, format!("sizes and choices from {path}"));
         input
     };
+    input.few().map_err(|e| refuse(format!("{path}: {e}")))?;
     for (p, q) in &input.grids {
         // An input file may name any two numbers, so their product may not fit.
         if p.checked_mul(*q).is_none_or(|pq| pq > ranks as u64) {
@@ -117,7 +127,11 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
     let bytes = sizes::matrix_bytes(most, fewest);
     // Only a memory that is known can be too small: the default is the original's guess and forbids nothing.
     if known.is_some() && bytes > memory {
-        let place = if path.is_empty() { "--n".into() } else { format!("{path}: line 6") };
+        let place = match (path, params.count("n")) {
+            ("", 0) => format!("--memory {}", params.word("memory")),
+            ("", n) => format!("--n {n}"),
+            (path, _) => format!("{path}: line 6"),
+        };
         let (need, have) = (about_bytes(bytes), about_bytes(memory));
         return Err(refuse(format!(
             "{place}: N = {most} takes {need} of each rank, which has {have}; choose a smaller N"
@@ -128,7 +142,8 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
 }
 
 // The choices for HPL are those of the original without an input file, but for the mapping (column there) and NB (80 there).
-fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteError> {
+fn chosen(request: &Request<'_>, memory: u64) -> Result<Input, SuiteError> {
+    let (params, ranks) = (request.params, request.site.layout.ranks as usize);
     let mut notes = Vec::new();
     let grid = match (params.count("p"), params.count("q")) {
         (0, 0) => {
@@ -140,22 +155,16 @@ fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteErro
         (p, 0) => (p, (ranks as u64 / p).max(1)),
         given => given,
     };
-    let text = params.word("memory");
-    let share = match (parse_share(text), parse_bytes(text)) {
-        (Some(share), _) if share > 0.0 => share,
-        (_, Ok(bytes)) if bytes > 0 => bytes as f64 / memory as f64,
-        _ => return Err(refuse(format!("memory={text}: a share like `80%` or a size like `64MiB`"))),
-    };
+    let share = share(request, memory)?;
     let on_grid = grid.0.saturating_mul(grid.1).min(ranks as u64).max(1) as usize;
     let n = match params.count("n") {
         0 => {
             let rough = sizes::order(share, memory, on_grid, 1);
             let nb = if params.count("nb") == 0 { sizes::block(rough) } else { params.count("nb") };
             let n = sizes::order(share, memory, on_grid, nb);
-            notes.push(format!(
-                "N = {n}: {text} of {} on each of {on_grid} ranks, in whole blocks",
-                about_bytes(memory)
-            ));
+            let (taken, there) = (about_bytes((share * memory as f64) as u64), about_bytes(memory));
+            notes.push(format!("N = {n}: {taken} of {there} on each of {on_grid} ranks, in whole blocks"));
+            notes.extend(more(request, share));
             n
         }
         n => n,
@@ -189,6 +198,31 @@ fn chosen(params: &Params, ranks: usize, memory: u64) -> Result<Input, SuiteErro
     })
 }
 
+/// The share of a rank's memory that HPL's matrix takes.
+fn share(request: &Request<'_>, memory: u64) -> Result<f64, SuiteError> {
+    let text = request.params.word("memory");
+    match (text, parse_share(text), parse_bytes(text)) {
+        ("auto", ..) if request.site.alone => Ok(FILL.min(MODEST as f64 / memory as f64)),
+        ("auto", ..) => Ok(FILL),
+        (_, Some(share), _) if share > 0.0 => Ok(share),
+        (_, _, Ok(bytes)) if bytes > 0 => Ok(bytes as f64 / memory as f64),
+        _ => Err(refuse(format!("memory={text}: `auto`, a share like `80%` or a size like `64MiB`"))),
+    }
+}
+
+/// How to fill the memory where nobody said how much of it to take, and what that costs. Not how long: nothing has been timed yet.
+fn more(request: &Request<'_>, share: f64) -> Option<String> {
+    let modest = request.site.alone && request.params.word("memory") == "auto" && share < FILL;
+    modest.then(|| {
+        let bytes = FILL / share;
+        format!(
+            "a modest problem, because no launcher started it; --memory 80% fills the memory with {bytes:.0} times the data, \
+             on which HPL computes {:.0} times as much (its order cubed)",
+            bytes.powf(1.5)
+        )
+    })
+}
+
 impl Input {
     fn largest(&self) -> u64 {
         self.ns.iter().copied().max().unwrap_or(0)
@@ -196,6 +230,15 @@ impl Input {
     fn fewest(&self) -> usize {
         // The smallest grid has the largest part of the matrix on each rank; `read` has seen that no product overflows.
         self.grids.iter().map(|(p, q)| p * q).min().unwrap_or(1) as usize
+    }
+
+    /// Whether a plan can have all combinations of the lists: of HPL, and of PTRANS.
+    fn few(&self) -> Result<(), record::PlanError> {
+        let words = [self.pfacts.len(), self.rfacts.len(), self.bcasts.len()];
+        let numbers = [&self.ns, &self.nbs, &self.nbmins, &self.ndivs, &self.depths].map(Vec::len);
+        Plan::may_have(&[&words[..], &numbers[..], &[self.grids.len()]].concat(), 1)?;
+        let ptrans = [self.ptrans_ns.len() + self.ns.len(), self.ptrans_nbs.len() + self.nbs.len(), self.grids.len()];
+        Plan::may_have(&ptrans, 1)
     }
 
     /// Every combination of HPL's lists, as parameters of its kernel.
@@ -456,6 +499,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         true => plan.notes.extend(missing.iter().map(|m| format!("left out: {m}"))),
         false => plan.missing = missing,
     }
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }

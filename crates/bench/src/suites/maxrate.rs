@@ -9,7 +9,7 @@ use super::{Request, Suite, SuiteError};
 use crate::site::Ask;
 use class::Class;
 use record::{About, Instances, Job, Members, NodeOrder, PairPattern, Phase, Plan, Role, Stop};
-use spec::{Card, Kind, Param, Params, ReadParams, Rng, parse_bytes};
+use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};
 
 /// The suite.
 pub const MAXRATE: Suite = Suite {
@@ -38,7 +38,7 @@ pub const MAXRATE: Suite = Suite {
             ),
             Param::new("from", Kind::Size, "4", "smallest message"),
             Param::new("to", Kind::Size, "256KiB", "largest message"),
-            Param::new("per-octave", Kind::Count, "4", "sizes between a size and its double"),
+            Param::new("per-octave", Kind::Count, "4", "sizes between a size and its double").up_to(64.0),
             Param::new("sizes", Kind::Text, "", "these sizes instead, separated by commas"),
             Param::new(
                 "beside",
@@ -46,10 +46,10 @@ pub const MAXRATE: Suite = Suite {
                 "no",
                 "also one byte below and above each power of two, where protocols change",
             ),
-            Param::new("trials", Kind::Count, "11", "repetitions of each point, at most 64").simulated("3"),
+            Param::new("trials", Kind::Count, "11", "repetitions of each point").up_to(MOST_TRIALS as f64).simulated("3"),
             Param::new("loops", Kind::Count, "1000", "messages of a trial at most").simulated("4"),
-            Param::new("volume", Kind::Size, "16MiB", "bytes of a trial and pair at most"),
-            Param::new("window", Kind::Count, "16", "messages under way at once in stream and duplex"),
+            Param::new("volume", Kind::Size, "16MiB", "bytes of a trial and pair at most").up_to(1e15),
+            Param::new("window", Kind::Count, "16", "messages under way at once in stream and duplex").up_to(crate::kernels::WINDOW),
             Param::new("time", Kind::Time, "2s", "time limit of each point").simulated("20ms"),
             Param::new(
                 "probe",
@@ -119,14 +119,20 @@ fn ranges(param: &str, text: &str, most: u64) -> Result<Vec<u64>, SuiteError> {
 fn sizes(params: &Params) -> Result<Vec<u64>, SuiteError> {
     let mut all: Vec<u64> = Vec::new();
     for text in params.names("sizes") {
-        all.push(parse_bytes(&text).map_err(|e| wrong("sizes", &text, e))?);
+        let bytes = parse_bytes(&text).map_err(|e| wrong("sizes", &text, e))?;
+        // The limit of every message, which the kernels' cards have too.
+        if bytes as f64 > Kind::Size.most() {
+            let most = about_bytes(Kind::Size.most() as u64);
+            return Err(wrong("sizes", &text, format!("a message has at most {most}")));
+        }
+        all.push(bytes);
     }
     if all.is_empty() {
         let (from, to, per) = (params.size("from"), params.size("to"), params.count("per-octave"));
         if from == 0 || from > to {
             return Err(wrong("from", params.word("from"), format!("from 1 byte up to `to` ({to} bytes)")));
         }
-        if !(1..=64).contains(&per) {
+        if per == 0 {
             return Err(wrong("per-octave", params.word("per-octave"), "from 1 to 64"));
         }
         // From the exponent, not from the size before: rounding does not add up and octaves end on doubles of the first size.
@@ -155,9 +161,8 @@ fn given(list: &[(&str, String)]) -> Params {
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
-    let trials = params.count("trials");
-    if !(1..=MOST_TRIALS).contains(&trials) {
-        return Err(wrong("trials", params.word("trials"), format!("from 1 to {MOST_TRIALS}: trials are kept apart")));
+    if params.count("trials") == 0 {
+        return Err(wrong("trials", "0", format!("from 1 to {MOST_TRIALS}: trials are kept apart")));
     }
     let sizes = sizes(params)?;
     let mut modes = Vec::new();
@@ -172,10 +177,11 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         if most == 0 {
             return Err(SuiteError::TooSmall(format!("maxrate: pair={text} needs 2 ranks on the node")));
         }
-        let counts = match params.word("pairs") {
+        let counts: Vec<u64> = match params.word("pairs") {
             "all" => (1..=u64::from(most)).collect(),
             text => ranges("pairs", text, most.into())?,
         };
+        Plan::may_have(&[modes.len(), counts.len(), sizes.len()], 1)?;
         for &mode in &modes {
             for &pairs in &counts {
                 phases.extend(sizes.iter().map(|&n| point(params, &class, mode, n, pairs as u32)));
@@ -189,7 +195,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // In random order, so that a drift of the machine does not pass for an effect of size or pairs (Hunold, Carpen-Amarie).
     Rng::new(seed, "maxrate order", 0).shuffle(&mut phases);
     let plan = Plan { sweep: true, ..Plan::new("maxrate", seed, NodeOrder::Natural, payload, phases) };
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }
 
@@ -307,7 +313,7 @@ mod tests {
         assert!(text((2, 2), &[("sizes", "0")]).contains("at least 1 byte"));
         assert!(text((2, 2), &[("sizes", "x")]).contains('x'));
         assert!(text((2, 2), &[("from", "9"), ("to", "8")]).contains("from=9"));
-        assert!(text((2, 2), &[("trials", "65")]).contains("from 1 to 64"));
+        assert!(text((2, 2), &[("trials", "65")]).contains("at most 64"));
         assert!(text((2, 2), &[("modes", "")]).contains("nothing to do"));
     }
 }

@@ -11,9 +11,10 @@ mod loops;
 pub mod maxrate;
 mod network;
 mod roles;
+mod room;
 
 use crate::site::{Ask, Site};
-use record::{Layout, Payload, Plan};
+use record::{Payload, Phase, Plan};
 pub(crate) use roles::share_fits;
 use spec::near::unknown;
 use spec::{Card, ParamError, Params};
@@ -114,12 +115,17 @@ pub fn suite(name: &str) -> Result<&'static Suite, String> {
     found.ok_or_else(|| unknown("suite", name, SUITES.iter().map(|s| s.card.name)))
 }
 
-/// Checks a plan, made or read, against the kernels and a layout.
-pub fn check(plan: &Plan, layout: Layout) -> Result<(), SuiteError> {
-    plan.check(layout.nodes, layout.max_ranks_per_node)?;
-    for job in plan.phases.iter().flat_map(|p| &p.jobs) {
+/// Checks a plan, made or read, against the kernels and a site.
+pub fn check(plan: &Plan, site: &Site) -> Result<(), SuiteError> {
+    plan.check(site.layout.nodes, site.layout.max_ranks_per_node)?;
+    plan.phases.iter().try_for_each(|phase| check_phase(phase, room::Memory::new(plan, site)))
+}
+
+fn check_phase(phase: &Phase, mut memory: room::Memory<'_>) -> Result<(), SuiteError> {
+    for job in &phase.jobs {
         let called = crate::kernels::called(&job.kernel).map_err(SuiteError::Unknown)?;
-        called.resolve(&job.params)?;
+        let params = called.resolve(&job.params)?;
+        memory.take(phase, job, called.kernel, &params)?;
         if called.kernel.traits.one_step && job.stop.steps > 1 {
             let say = format!(
                 "job `{}`: `steps` is {}, but {} checks one step of a block",

@@ -56,6 +56,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     };
     let phases = TESTS.into_iter().map(phase).collect();
     let plan = Plan::new("network", seed, NodeOrder::Natural, payload, phases);
-    super::check(&plan, layout)?;
+    super::check(&plan, request.site)?;
     Ok(plan)
 }

@@ -27,6 +27,9 @@ pub(super) const CONGESTORS_ON: Param = Param::new(
 pub(super) const SLOTS: Param =
     Param::new("slots", Kind::Count, "0", "use so many ranks of each node, or of each part with --per; 0 for all");
 
+/// What one congestor may weigh. No machine divides its nodes finer, and sums of weights stay numbers.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
 /// The kernels of a list parameter.
 pub(super) fn list(params: &Params, name: &str) -> Result<Vec<Written>, SuiteError> {
     params.names(name).iter().map(|text| written(text)).collect()
@@ -48,11 +51,16 @@ pub(super) fn written(text: &str) -> Result<Written, SuiteError> {
     let (label, weight) = match text.split_once('@') {
         None => (text, 1.0),
         Some((label, weight)) => {
-            let number = weight.parse::<f64>().ok().filter(|w| w.is_finite() && *w > 0.0);
+            let number = weight.parse::<f64>().ok().filter(|w| WEIGHTS.contains(w));
             (
                 label,
-                number
-                    .ok_or_else(|| SuiteError::Unknown(format!("`{text}`: the weight after @ is a number above 0")))?,
+                number.ok_or_else(|| {
+                    SuiteError::Unknown(format!(
+                        "`{text}`: the weight after @ is a number from {} to {}",
+                        WEIGHTS.start(),
+                        WEIGHTS.end()
+                    ))
+                })?,
             )
         }
     };

@@ -53,7 +53,7 @@ fn command() -> Command {
         .arg(
             option("neighbours", "N", "Neighbours of the halo exchange")
                 .default_value("6")
-                .value_parser(value_parser!(u32).range(1..)),
+                .value_parser(value_parser!(u32).range(1..=1_000_000)),
         )
         .arg(flag("heat", "Also the errors of the paper's models at every size and number of pairs, as its Figure 2"))
         .arg(flag("json", "Everything as JSON"));

@@ -7,7 +7,7 @@
 use super::entry::CommandEntry;
 use super::run::{RUN, read_suite};
 use crate::exit::{Exit, Fail};
-use crate::options::{flag, number, value};
+use crate::options::{MOST_NODES, flag, number, value};
 use crate::output;
 use bench::{Experiment, Site, SuiteRun};
 use clap::parser::ValueSource;
@@ -38,7 +38,7 @@ pub const LAUNCH: CommandEntry = CommandEntry {
 fn command() -> Command {
     Command::new("launch")
         .about("Print or submit the Slurm job of a suite, for several numbers of ranks per node")
-        .arg(number("nodes", "Nodes of the job").required(true))
+        .arg(number("nodes", MOST_NODES, "Nodes of the job").required(true))
         .arg(
             value("ranks-per-node", "LIST", "Ranks per node, one run each: numbers, `cores` of a node, or `half` of them")
                 .default_value("1,half,cores"),

@@ -3,7 +3,7 @@
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
 use crate::machine;
-use crate::options::{number, value};
+use crate::options::{MOST_NODES, number, value};
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("A built-in name or a file"),
         )
-        .arg(number("nodes", "Nodes, instead of the file's"))
+        .arg(number("nodes", MOST_NODES, "Nodes, instead of the file's"))
         .arg(value("svg", "FILE", "Draw it").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath));
     Command::new("machine").about("Look at a simulated machine").subcommand_required(true).subcommand(check)
 }

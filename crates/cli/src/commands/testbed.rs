@@ -2,7 +2,7 @@
 
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
-use crate::options::{flag, number, value};
+use crate::options::{MOST_RANKS_PER_NODE, flag, number, value};
 use crate::output;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ fn command() -> Command {
                 .value_parser(value_parser!(u32).range(1..))
                 .help("How many nodes"),
         )
-        .arg(number("per-leaf", "Nodes per leaf switch; without it, one switch for all"))
+        .arg(number("per-leaf", MOST_RANKS_PER_NODE, "Nodes per leaf switch; without it, one switch for all"))
         .arg(rate("rate", "What a node's link carries each way, e.g. 100MB/s"))
         .arg(rate("uplink", "What a leaf's uplink carries each way"))
         .arg(
@@ -42,8 +42,8 @@ fn command() -> Command {
     let run = Command::new("run")
         .about("Run a command on its nodes, under MPI")
         .arg(value("mpirun", "PATH", "The MPI launcher").default_value("mpirun"))
-        .arg(number("on-nodes", "On so many nodes; without it, on all"))
-        .arg(number("per-node", "Ranks per node").default_value("1"))
+        .arg(number("on-nodes", MOST_RANKS_PER_NODE, "On so many nodes; without it, on all"))
+        .arg(number("per-node", MOST_RANKS_PER_NODE, "Ranks per node").default_value("1"))
         .arg(value("env", "NAME=VALUE", "Environment of the command").action(ArgAction::Append))
         .arg(
             value("mpi-arg", "ARG", "One more argument of the launcher")

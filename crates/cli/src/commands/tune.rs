@@ -45,7 +45,7 @@ fn command() -> Command {
             "NAMES",
             "Counters to compare, separated by commas, THERE=HERE where names differ [default: bytes sent and waiting]",
         ))
-        .arg(number("candidates", "Candidates to try at most").default_value("24"))
+        .arg(number("candidates", 10_000, "Candidates to try at most").default_value("24"))
         .arg(value("time", "TIME", "Time of each candidate on the machine's clock [default: 10s; simulated: 2ms]"))
         .arg(kernels(value("canary", "KERNEL", "What is measured meanwhile").default_value(first_canary())))
         .arg(kernels(

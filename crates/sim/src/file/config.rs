@@ -181,14 +181,14 @@ impl Config {
         Ok(config)
     }
 
-    /// Ranks in all.
+    /// Ranks in all. Too many to count are the most that can be: `check` refuses them.
     pub fn ranks(&self) -> usize {
-        self.nodes * self.ranks_per_node
+        self.nodes.saturating_mul(self.ranks_per_node)
     }
 
     /// NICs in all.
     pub fn endpoints(&self) -> usize {
-        self.nodes * self.nic.per_node
+        self.nodes.saturating_mul(self.nic.per_node)
     }
 
     /// Everything that defines the machine, by the names of the machine file, for the record.
@@ -283,6 +283,13 @@ mod tests {
             "machine file: unknown parameter of nic `rat`; did you mean `rate`, `eject_rate`, `message_rate`?"
         );
         assert!(refused("[nic]\nrate = \"fast\"").contains("`fast` is not a rate"));
+        let huge = refused("nodes = 9223372036854775807\nranks_per_node = 9223372036854775807");
+        assert!(huge.contains("nodes = 9223372036854776000 is out of range; choose 1 to 1000000"), "{huge}");
+        let product = refused("nodes = 1000000\nranks_per_node = 4096");
+        assert!(
+            product.contains("nodes x ranks_per_node = 4096000000 is out of range; choose 1 to 4000000"),
+            "{product}"
+        );
         assert!(refused("nodes = 0").contains("nodes = 0 is out of range; choose 1 to 1000000"));
         assert!(refused("[switch]\nbuffer = \"1KiB\"").contains("switch.buffer = 1024 is out of range"));
         assert!(refused("nic = 3").contains("write `[nic]`"));

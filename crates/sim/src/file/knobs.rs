@@ -167,7 +167,10 @@ macro_rules! knobs {
                 name: $section,
                 about: $about,
                 source: "",
-                params: &[$(Param::new(knobs!(@name $field $($file)?), <$sort as Sort>::KIND, $default, $what)),*],
+                // Knobs have limits of their own, which `Limit::check` compares.
+                params: &[$(
+                    Param::new(knobs!(@name $field $($file)?), <$sort as Sort>::KIND, $default, $what).up_to(f64::INFINITY)
+                ),*],
             };
 
             /// What is as another parameter unless it is given: itself, and the other.

@@ -2,7 +2,7 @@
 
 use super::dragonfly::{checked, groups_for};
 use super::groups::Measures;
-use super::{Cable, Hops, Reach, Topology, TopologyEntry};
+use super::{Cable, Hops, MOST, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -13,15 +13,15 @@ pub const ARIES: TopologyEntry = TopologyEntry {
         about: "dragonfly whose groups are chassis x slots: green cables in rows, black in columns, blue between groups",
         source: "Cray XC series network, WP-Aries01-1112",
         params: &[
-            Param::new("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need"),
-            Param::new("chassis", Kind::Count, "6", "chassis per group"),
-            Param::new("slots", Kind::Count, "16", "switches per chassis"),
-            Param::new("endpoints", Kind::Count, "4", "endpoints per switch"),
-            Param::new("green_links", Kind::Count, "1", "cables between two of a chassis"),
-            Param::new("black_links", Kind::Count, "3", "cables between two of a slot"),
+            Param::new("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need").up_to(MOST),
+            Param::new("chassis", Kind::Count, "6", "chassis per group").up_to(MOST),
+            Param::new("slots", Kind::Count, "16", "switches per chassis").up_to(MOST),
+            Param::new("endpoints", Kind::Count, "4", "endpoints per switch").up_to(MOST),
+            Param::new("green_links", Kind::Count, "1", "cables between two of a chassis").up_to(MOST),
+            Param::new("black_links", Kind::Count, "3", "cables between two of a slot").up_to(MOST),
             // Edison's number; it differs from system to system.
-            Param::new("blue_links", Kind::Count, "24", "cables between two groups"),
-            Param::new("blue_ports", Kind::Count, "10", "most blue cables of a switch"),
+            Param::new("blue_links", Kind::Count, "24", "cables between two groups").up_to(MOST),
+            Param::new("blue_ports", Kind::Count, "10", "most blue cables of a switch").up_to(MOST),
             // Three lanes each way: 14 Gb/s a lane for green and black, 12.5 Gb/s for blue (NeSI's page on its XC50).
             Param::new("local_rate", Kind::Rate, "5.25GB/s", "rate of green and black cables"),
             Param::new("local_latency", Kind::Time, "20ns", "flight of green and black"),

@@ -1,6 +1,6 @@
 //! Switches in a line, endpoints spread evenly over them: the "parking lot" in which per-hop fairness is unfair end to end.
 
-use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -11,7 +11,7 @@ pub const CHAIN: TopologyEntry = TopologyEntry {
         about: "switches in a line, for tests of fairness and of parallel simulation",
         source: "",
         params: &[
-            Param::new("switches", Kind::Count, "4", "length of the line"),
+            Param::new("switches", Kind::Count, "4", "length of the line").up_to(MOST),
             Param::new("rate", Kind::Rate, "12.5GB/s", "rate of a cable"),
             Param::new("latency", Kind::Time, "100ns", "time of flight of a cable"),
         ],

@@ -1,7 +1,7 @@
 //! Dragonfly with fully connected groups: Kim et al.'s, and Slingshot's.
 
 use super::groups::{Groups, Measures};
-use super::{Cable, Hops, Reach, Topology, TopologyEntry};
+use super::{Cable, Hops, MOST, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -12,12 +12,13 @@ pub const DRAGONFLY: TopologyEntry = TopologyEntry {
         about: "groups of fully connected switches, every two groups joined by cables",
         source: "Kim, Dally, Scott, Abts, ISCA 2008",
         params: &[
-            Param::new("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need"),
-            Param::new("switches", Kind::Count, "8", "switches per group (a)"),
-            Param::new("endpoints", Kind::Count, "4", "endpoints per switch (p)"),
-            Param::new("global", Kind::Count, "4", "global cables per switch (h)"),
-            Param::new("pair_links", Kind::Count, "0", "global cables between two groups, 0 = as many as h allows"),
-            Param::new("local_links", Kind::Count, "1", "parallel local cables"),
+            Param::new("groups", Kind::Count, "0", "groups, 0 = as many as the nodes need").up_to(MOST),
+            Param::new("switches", Kind::Count, "8", "switches per group (a)").up_to(MOST),
+            Param::new("endpoints", Kind::Count, "4", "endpoints per switch (p)").up_to(MOST),
+            Param::new("global", Kind::Count, "4", "global cables per switch (h)").up_to(MOST),
+            Param::new("pair_links", Kind::Count, "0", "global cables between two groups, 0 = as many as h allows")
+                .up_to(MOST),
+            Param::new("local_links", Kind::Count, "1", "parallel local cables").up_to(MOST),
             Param::new("local_rate", Kind::Rate, "12.5GB/s", "rate of a local cable"),
             Param::new("local_latency", Kind::Time, "20ns", "flight of a local cable"),
             Param::new("global_rate", Kind::Rate, "12.5GB/s", "rate of a global cable"),

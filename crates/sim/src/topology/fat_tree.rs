@@ -11,7 +11,7 @@
 //! every destination has its own tree and shift permutations meet no conflict. Up and then down has no cycle: one virtual
 //! channel is enough, and a detour would be one more way up, so there are none.
 
-use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
@@ -22,14 +22,15 @@ pub const FAT_TREE: TopologyEntry = TopologyEntry {
         about: "two or three levels of switches, every leaf connected to all switches above it",
         source: "Leiserson 1985; d-mod-k: Zahavi, Johnson, Kerbyson, Lang 2010",
         params: &[
-            Param::new("levels", Kind::Count, "2", "levels of switches, 2 or 3"),
-            Param::new("radix", Kind::Count, "36", "ports of every switch"),
+            Param::new("levels", Kind::Count, "2", "levels of switches, 2 or 3").up_to(MOST),
+            Param::new("radix", Kind::Count, "36", "ports of every switch").up_to(MOST),
             Param::new("taper", Kind::Real, "1", "endpoints per cable up of a leaf: 1, 2, 3..."),
-            Param::new("down", Kind::Count, "0", "endpoints per leaf, 0 = by radix and taper"),
-            Param::new("up", Kind::Count, "0", "cables up of a leaf, 0 = the ports left"),
-            Param::new("parallel", Kind::Count, "1", "cables between a leaf and a switch above"),
-            Param::new("pod", Kind::Count, "0", "leaves per pod, 0 = half of the radix"),
-            Param::new("agg_up", Kind::Count, "0", "cables up of an aggregation switch, 0 = the ports left"),
+            Param::new("down", Kind::Count, "0", "endpoints per leaf, 0 = by radix and taper").up_to(MOST),
+            Param::new("up", Kind::Count, "0", "cables up of a leaf, 0 = the ports left").up_to(MOST),
+            Param::new("parallel", Kind::Count, "1", "cables between a leaf and a switch above").up_to(MOST),
+            Param::new("pod", Kind::Count, "0", "leaves per pod, 0 = half of the radix").up_to(MOST),
+            Param::new("agg_up", Kind::Count, "0", "cables up of an aggregation switch, 0 = the ports left")
+                .up_to(MOST),
             Param::new("rate", Kind::Rate, "12.5GB/s", "rate of a cable between leaf and level 1"),
             Param::new("latency", Kind::Time, "30ns", "its time of flight"),
             Param::new("core_rate", Kind::Rate, "12.5GB/s", "rate of a cable to the core"),

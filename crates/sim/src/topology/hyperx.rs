@@ -4,7 +4,7 @@
 //! several shortest ways; the virtual channel is the number of cables crossed, which only grows.
 
 use super::grid::Grid;
-use super::{Cable, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -16,8 +16,8 @@ pub const HYPERX: TopologyEntry = TopologyEntry {
         source: "Ahn, Binkert, Davis, McLaren, Schreiber, SC 2009",
         params: &[
             Param::new("dims", Kind::Text, "4x4", "switches in each dimension"),
-            Param::new("endpoints", Kind::Count, "4", "endpoints per switch"),
-            Param::new("parallel", Kind::Count, "1", "cables between two switches"),
+            Param::new("endpoints", Kind::Count, "4", "endpoints per switch").up_to(MOST),
+            Param::new("parallel", Kind::Count, "1", "cables between two switches").up_to(MOST),
             Param::new("rate", Kind::Text, "12.5GB/s", "rate of a cable, or a list, one per dimension"),
             Param::new("latency", Kind::Time, "50ns", "time of flight of a cable"),
         ],

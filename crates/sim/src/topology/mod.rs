@@ -141,6 +141,9 @@ pub enum Hops {
     AtLeast(&'static str),
 }
 
+/// Of anything that a topology counts at most: products of three of them are counted still. What fits, each says by itself.
+const MOST: f64 = 1e6;
+
 /// All topologies, in the order of `list`.
 pub const TOPOLOGIES: &[TopologyEntry] = &[
     single::SINGLE,

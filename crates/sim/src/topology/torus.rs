@@ -5,7 +5,7 @@
 //! that neither channel closes the ring; a detour's second half uses the next pair.
 
 use super::grid::Grid;
-use super::{Cable, Hop, Hops, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
+use super::{Cable, Hop, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -17,7 +17,7 @@ pub const TORUS: TopologyEntry = TopologyEntry {
         source: "dateline channels: Dally, Seitz 1987",
         params: &[
             Param::new("dims", Kind::Text, "4x4x4", "switches in each dimension"),
-            Param::new("endpoints", Kind::Count, "2", "endpoints per switch"),
+            Param::new("endpoints", Kind::Count, "2", "endpoints per switch").up_to(MOST),
             Param::new("wrap", Kind::Choice(&["true", "false"]), "true", "cables round the ends"),
             Param::new("rate", Kind::Text, "12.5GB/s", "rate of a cable, or a list, one per dimension"),
             Param::new("latency", Kind::Time, "20ns", "time of flight of a cable"),

@@ -2,7 +2,7 @@
 
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
-use crate::kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Refusal};
 use local::blas::{Trans, peak};
 use local::{Buffer, Mat, MatMut};
@@ -19,7 +19,12 @@ pub const DGEMM: Kernel = Kernel {
     },
     metric: Metric::Flops,
     min_ranks: 1,
-    traits: Traits { one_step: true, tiny: &[("n", "40")], ..Traits::PLAIN },
+    traits: Traits {
+        one_step: true,
+        room: |params, _| Room::each(params.count("n").saturating_pow(2).saturating_mul(24)),
+        tiny: &[("n", "40")],
+        ..Traits::PLAIN
+    },
     start,
 };
 

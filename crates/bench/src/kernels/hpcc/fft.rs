@@ -14,7 +14,7 @@
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree};
 use local::bcnrand::Stream;
 use local::fft::{Batch, Complex, Direction, Plan, Roots, is_smooth, largest_smooth};
@@ -25,7 +25,7 @@ use spec::{Card, Kind, Param, ReadParams, Work};
 use std::ops::Range;
 use std::sync::Arc;
 
-const N: Param = Param::new("n", Kind::Count, "65536", "elements, of the form 2^a 3^b 5^c");
+const N: Param = Param::new("n", Kind::Count, "65536", "elements, of the form 2^a 3^b 5^c").up_to(1e15);
 
 /// HPCC's SingleFFT and StarFFT.
 pub const LOCAL: Kernel = Kernel {
@@ -40,6 +40,7 @@ pub const LOCAL: Kernel = Kernel {
     traits: Traits {
         declares: Declares::AsCalled("operations are counted, not bytes"),
         one_step: true,
+        room: |params, _| Room::each(params.count("n").saturating_mul(32)),
         tiny: &[("n", "600")],
         ..Traits::PLAIN
     },
@@ -59,6 +60,7 @@ pub const GLOBAL: Kernel = Kernel {
     traits: Traits {
         declares: Declares::AsCalled("operations are counted, not bytes"),
         one_step: true,
+        room: |params, ranks| Room::each(params.count("n").saturating_mul(32) / ranks.max(1)),
         tiny: &[("n", "600")],
         ..Traits::PLAIN
     },

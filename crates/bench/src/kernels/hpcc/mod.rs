@@ -38,7 +38,9 @@ use spec::{Kind, Param, Work};
 /// Half the distance from one to the next number: the `eps` of every check.
 const EPS: f64 = f64::EPSILON / 2.0;
 
-const THREADS: Param = Param::new("threads", Kind::Count, "1", "threads of each rank");
+/// Threads of a rank at most: more than a node of today has.
+pub const MOST_THREADS: f64 = 4096.0;
+const THREADS: Param = Param::new("threads", Kind::Count, "1", "threads of each rank").up_to(MOST_THREADS);
 // 16 is what HPCC takes without an input file.
 const THRESHOLD: Param = Param::new("threshold", Kind::Real, "16", "largest scaled residual that passes");
 

@@ -11,7 +11,7 @@ use super::hpl::{MAPPING, P, Q};
 use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use local::lcg::Source;
 use local::transpose::transpose_add;
@@ -41,6 +41,8 @@ pub const PTRANS: Kernel = Kernel {
     traits: Traits {
         declares: Declares::AsCalled("bytes of the matrix: blocks that stay where they are count, too"),
         one_step: true,
+        // Two matrices.
+        room: |params, ranks| Room::each(params.count("n").saturating_pow(2).saturating_mul(16) / ranks.max(1)),
         tiny: &[("n", "50"), ("nb", "4")],
         ..Traits::PLAIN
     },

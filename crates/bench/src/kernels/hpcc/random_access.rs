@@ -4,7 +4,7 @@ use super::library::pool;
 use super::route::{Run, Split, Stream};
 use super::{THREADS, array, modelled, not_computed};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, agree};
 use local::random_access::{Generator, Method, Table, UPDATES_PER_WORD};
 use local::{Buffer, Pool};
@@ -12,7 +12,7 @@ use record::{Metric, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Time, Work};
 use std::sync::Arc;
 
-const BITS: Param = Param::new("bits", Kind::Count, "16", "logarithm of the number of words of the table");
+const BITS: Param = Param::new("bits", Kind::Count, "16", "logarithm of the number of words of the table").up_to(50.0);
 const GENERATOR: Param = Param::new(
     "generator",
     Kind::Choice(&["poly", "lcg"]),
@@ -40,7 +40,12 @@ pub const LOCAL: Kernel = Kernel {
     },
     metric: Metric::Updates,
     min_ranks: 1,
-    traits: Traits { one_step: true, tiny: &[("bits", "10")], ..Traits::PLAIN },
+    traits: Traits {
+        one_step: true,
+        room: |params, _| Room::each(8 << params.count("bits")),
+        tiny: &[("bits", "10")],
+        ..Traits::PLAIN
+    },
     start: start_local,
 };
 
@@ -73,6 +78,7 @@ pub const GLOBAL: Kernel = Kernel {
         declares: Declares::AsCalled("updates are counted, not bytes"),
         beside: Some("messages have room for more updates than come"),
         one_step: true,
+        room: |params, ranks| Room::each((8 << params.count("bits")) / ranks.max(1)),
         tiny: &[("bits", "11")],
         ..Traits::PLAIN
     },

@@ -21,7 +21,7 @@ pub const RINGS: Kernel = Kernel {
             Param::new("size", Kind::Size, "8", "message size"),
             Param::new("loops", Kind::Count, "5", "exchanges of a measurement"),
             Param::new("measurements", Kind::Count, "8", "measurements of a ring"),
-            Param::new("rings", Kind::Count, "30", "random rings"),
+            Param::new("rings", Kind::Count, "30", "random rings").up_to(1e6),
         ],
     },
     metric: Metric::Duration,

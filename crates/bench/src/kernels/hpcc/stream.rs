@@ -6,7 +6,7 @@
 use super::library::pool;
 use super::{THREADS, bounded, modelled, not_computed};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, Vector};
 use local::Pool;
 use local::stream::{Arrays, Kernel as Loop, Stores};
@@ -21,7 +21,7 @@ pub const STREAM: Kernel = Kernel {
         about: "Memory bandwidth of Copy, Scale, Add and Triad on each rank",
         source: "HPCC 1.5.0, STREAM (McCalpin)",
         params: &[
-            Param::new("n", Kind::Count, "1000000", "elements of each vector"),
+            Param::new("n", Kind::Count, "1000000", "elements of each vector").up_to(1e12),
             Param::new(
                 "stores",
                 Kind::Choice(&["fastest", "plain", "streaming"]),
@@ -36,6 +36,7 @@ pub const STREAM: Kernel = Kernel {
     traits: Traits {
         declares: Declares::AsCalled("bytes of memory are counted, not those of the barriers"),
         beside: Some("its messages say how long it took"),
+        room: |params, _| Room::each(params.count("n").saturating_mul(24)),
         tiny: &[("n", "1000")],
         ..Traits::PLAIN
     },

@@ -42,6 +42,8 @@ pub struct Input {
 /// Values in a list at most.
 // HPL_MAX_PARAM of the original.
 const MOST: u64 = 20;
+/// The largest number; the original reads them into 32 bits.
+const LARGEST: i64 = 1_000_000_000;
 const FACTS: [&str; 3] = ["left", "crout", "right"];
 const BCASTS: [&str; 6] = ["1ring", "1ringM", "2ring", "2ringM", "long", "longM"];
 
@@ -71,6 +73,7 @@ impl Lines<'_> {
         }
         let read = |word: &&str| match word.parse::<i64>() {
             Err(_) => Err(format!("line {number}: `{word}` is not a whole number; {what} must stand there")),
+            Ok(x) if x > LARGEST => Err(format!("line {number}: {what} {x} is more than {LARGEST}")),
             Ok(x) if x < least => Err(format!("line {number}: {what} {x} is less than {least}")),
             Ok(x) => Ok(x),
         };

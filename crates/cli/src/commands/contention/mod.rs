@@ -67,7 +67,7 @@ fn learned_option() -> Arg {
 fn measuring(command: Command, repeats: &'static str) -> Command {
     command
         .arg(size_option())
-        .arg(number("repeats", "Repetitions; the first is dropped if there are three").default_value(repeats))
+        .arg(number("repeats", 10_000, "Repetitions; the first is dropped if there are three").default_value(repeats))
         .arg(value("lead", "TIME", "Wait of all senders in which the barriers of all flows end [default: 2ms]"))
         .arg(flag("json", "As JSON"))
         .args(run_options())
@@ -116,10 +116,10 @@ fn validate_command() -> Command {
     let command = Command::new("validate")
         .about("Score every rule set on measured graphs: random ones, or those of a record")
         .arg(record)
-        .arg(number("graphs", "How many random graphs").default_value("200"))
+        .arg(number("graphs", 100_000, "How many random graphs").default_value("200"))
         .arg(value("edges", "FROM..TO", "Numbers of flows").default_value("2..8"))
-        .arg(number("among", "Nodes that graphs are drawn on").default_value("9"))
-        .arg(number("degree", "Largest in- and out-degree").default_value("8"))
+        .arg(number("among", 10_000, "Nodes that graphs are drawn on").default_value("9"))
+        .arg(number("degree", 10_000, "Largest in- and out-degree").default_value("8"))
         .arg(flag("connected", "Only graphs whose flows are all connected"))
         .arg(
             value("learn", "N", "Learn a table from all connected graphs of up to N flows, measured first; 0 for none")

@@ -23,7 +23,7 @@ use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Progress, Setup, Traits};
+use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Progress, Room, Setup, Traits};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
@@ -51,7 +51,7 @@ pub const HPL: Kernel = Kernel {
             // The defaults from here on are those that HPCC 1.5.0 takes without an input file.
             Param::new("pfact", VARIANTS, "right", "panel factorization"),
             Param::new("nbmin", Kind::Count, "4", "columns at which the recursion stops"),
-            Param::new("ndiv", Kind::Count, "2", "parts of a panel in each recursion"),
+            Param::new("ndiv", Kind::Count, "2", "parts of a panel in each recursion").up_to(1e6),
             Param::new("rfact", VARIANTS, "crout", "recursive factorization"),
             Param::new(
                 "bcast",
@@ -59,11 +59,11 @@ pub const HPL: Kernel = Kernel {
                 "1ringM",
                 "how panels travel",
             ),
-            Param::new("depth", Kind::Count, "1", "look-ahead: panels factored before their turn"),
+            Param::new("depth", Kind::Count, "1", "look-ahead: panels factored before their turn").up_to(1000.0),
             Param::new("swap", Kind::Choice(&["binary", "long", "mix"]), "mix", "how rows are interchanged"),
             Param::new("swap-threshold", Kind::Count, "64", "columns up to which `mix` is binary"),
-            Param::new("align", Kind::Count, "8", "columns start at multiples of so many numbers"),
-            Param::new("matrix-seed", Kind::Count, "100", "seed of the matrix"),
+            Param::new("align", Kind::Count, "8", "columns start at multiples of so many numbers").up_to(4096.0),
+            Param::new("matrix-seed", Kind::Count, "100", "seed of the matrix").up_to(f64::INFINITY),
             BLAS,
             THREADS,
             THRESHOLD,
@@ -75,6 +75,7 @@ pub const HPL: Kernel = Kernel {
         declares: Declares::AsCalled("operations are counted, not bytes"),
         beside: Some("rows that do not become the pivot's are sent and not used"),
         one_step: true,
+        room: |params, ranks| Room::each(params.count("n").saturating_pow(2).saturating_mul(8) / ranks.max(1)),
         tiny: &[("n", "60"), ("nb", "8")],
         ..Traits::PLAIN
     },
