@@ -83,12 +83,19 @@ impl Target {
         if let Some(threads) = number("threads") {
             config.threads = threads;
         }
+        let (asked, cores) = (config.threads, std::thread::available_parallelism().map_or(1, usize::from));
+        // Threads of a simulation meet every few microseconds; one that has no core makes all others wait.
+        config.threads = asked.min(cores);
         let machine = sim::Simulator::new(config).map_err(|e| Fail::usage(format!("machine {name}: {e}")))?;
         let crew = match mpi::launched().and_then(|l| l.ranks).is_some_and(|n| n > 1) {
             true => Some(Target::start_library(args.get_one::<PathBuf>("mpi-lib"))?),
             false => None,
         };
-        Ok(Target::Simulated { name, file, machine: Box::new(machine), crew })
+        let target = Target::Simulated { name, file, machine: Box::new(machine), crew };
+        if asked > cores && target.prints() {
+            eprintln!("tailback: {asked} threads on {cores} cores would be slower than {cores}: {cores} are used");
+        }
+        Ok(target)
     }
 
     /// Whether time is virtual.

@@ -134,7 +134,7 @@ fn the_doctor_names_what_is_there_and_what_mends_it() {
 #[test]
 fn the_record_and_the_reports_say_what_broke_and_where_it_stalled() {
     let dir = folder("cli-fault");
-    let machine = "nodes = 8\nranks_per_node = 2\n[topology]\nkind = \"chain\"\nswitches = 2\n\
+    let machine = "nodes = 8\nranks_per_node = 2\nthreads_from = 0\n[topology]\nkind = \"chain\"\nswitches = 2\n\
                    [[fault]]\nat = \"300us\"\nlink = \"0-1\"\nrate = \"1.25GB/s\"\n";
     fs::write(dir.join("broken.toml"), machine).unwrap();
     let run = |out: &str, threads: &str| {

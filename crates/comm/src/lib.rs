@@ -212,6 +212,10 @@ pub trait Comm {
     /// Starts all operations in order and waits for all.
     fn exchange(&self, ops: &mut [Op<'_>]);
     /// Starts all operations in order, to overlap them with work.
+    ///
+    /// What is returned must be dropped or waited for, never leaked (`mem::forget`): a real machine reads and writes the buffers until
+    /// then, and a leak ends their borrow. No value that is returned can prevent that. A call that takes the work as a closure and waits
+    /// before it returns could; the engine's stop signals, which are under way while the load runs, are what stands against it.
     fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a>;
     /// Local work: a real machine runs `f`; a simulated one runs it too and charges its price in virtual time.
     fn compute(&self, work: Work, f: &mut dyn FnMut());

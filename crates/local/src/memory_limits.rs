@@ -339,15 +339,6 @@ mod tests {
         // 8 GiB are free for 4 processes, but each may have 50 MiB only; of 400 processes none gets as much.
         assert_eq!((made.memory().each(4), made.memory().each(400)), (Some(50 * MIB), Some((8 << 30) / 400)));
         assert_eq!((made.memory().all(4), made.memory().all(400)), (Some(200 * MIB), Some(8 << 30)));
-        made.ulimits = vec![(Ulimit::AddressSpace, 500 * MIB)];
-        assert_eq!(made.memory().own, Some(Limit { bytes: 400 * MIB, by: "ulimit -v".into() }));
-        made.ulimits.push((Ulimit::Data, 100 * MIB));
-        assert_eq!(made.memory().own, Some(Limit { bytes: 50 * MIB, by: "ulimit -d".into() }));
-        // 8 GiB are free for 4 processes, but each may have 50 MiB only; of 400 processes none gets as much.
-        assert_eq!((made.memory().each(4), made.memory().each(400)), (Some(50 * MIB), Some((8 << 30) / 400)));
-        assert_eq!((made.memory().all(4), made.memory().all(400)), (Some(200 * MIB), Some(8 << 30)));
-        let by = |n| made.memory().tightest(n).unwrap().by.clone();
-        assert_eq!((by(4), by(400)), ("ulimit -d".to_string(), "physical memory".to_string()));
         made.ulimits = vec![(Ulimit::AddressSpace, 50 * MIB)];
         assert_eq!(made.memory().own.unwrap().bytes, 0, "more is mapped than may be");
     }

@@ -218,11 +218,16 @@ fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// What the loader said, which names the file or the dependency that is missing; the error itself only says that it failed.
+fn cause(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |said| said.to_string())
+}
+
 /// Loads a candidate and looks at what it is; the error is the reason against it.
 fn open(candidate: &Candidate) -> Result<Found, String> {
     // Open MPI's components look up symbols of the library that loads them, hence RTLD_GLOBAL.
     // SAFETY: the file is an MPI library by name and by the user's or the site's word; its initialisers are run.
-    let library = unsafe { Library::open(Some(&candidate.path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| e.to_string())?;
+    let library = unsafe { Library::open(Some(&candidate.path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| cause(&e))?;
     let (version, file) = version(&library).ok_or("it is not an MPI library: MPI_Get_library_version is missing")?;
     let standard = standard(&library);
     let path =
@@ -366,6 +371,27 @@ mod tests {
         let error = find(Some(&empty)).unwrap_err().to_string();
         assert!(error.contains("none of libmpi_abi.so.1"), "{error}");
         std::fs::remove_dir_all(empty).unwrap();
+    }
+
+    /// A library of this process, changed so that it needs one which does not exist.
+    #[test]
+    fn a_missing_dependency_is_named() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        // Where Rust programs are linked otherwise there is no such library to change.
+        let Some(at) = maps.lines().find(|l| l.contains("libgcc_s.so")).and_then(|l| l.find('/').map(|i| &l[i..]))
+        else {
+            return;
+        };
+        let mut bytes = std::fs::read(at).unwrap();
+        let needed = b"\0libc.so.6\0";
+        let place = bytes.windows(needed.len()).position(|w| w == needed).expect("it needs the C library");
+        bytes[place..place + needed.len()].copy_from_slice(b"\0libx.so.6\0");
+        let root = prefix("needs", &["lib/libmpi.so.40"]);
+        let library = root.join("lib/libmpi.so.40");
+        std::fs::write(&library, bytes).unwrap();
+        let error = find(Some(&library)).unwrap_err().to_string();
+        assert!(error.contains("libx.so.6: cannot open shared object file"), "{error}");
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

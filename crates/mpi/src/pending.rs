@@ -8,7 +8,7 @@ use comm::{Op, Pending, PendingSum};
 /// Messages under way. They are waited for when this is dropped, because the library writes into the buffers until then.
 ///
 /// Leaking it (`mem::forget`) while messages are under way would leave the buffers with the library after their borrow has
-/// ended; nobody may do that.
+/// ended; nobody may do that: see [`comm::Comm::begin`].
 pub(crate) struct Transfers<'a, A: Abi> {
     comm: &'a Communicator<'a, A>,
     ops: Vec<Op<'a>>,

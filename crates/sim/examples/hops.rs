@@ -86,7 +86,7 @@ fn config(network: &str, routing: &str, threads: usize) -> Result<Config, String
     };
     let mut config = Config::from_toml(&text).map_err(|e| e.to_string())?;
     config.routing = (routing.to_string(), spec::Params::new());
-    config.threads = threads;
+    (config.threads, config.threads_from) = (threads, 0);
     config.protocol.eager = 1 << 30;
     config.host.send_overhead = Time::ZERO;
     config.host.recv_overhead = Time::ZERO;

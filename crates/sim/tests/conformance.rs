@@ -46,7 +46,7 @@ fn several_parts() {
 
 #[test]
 fn two_threads() {
-    conforms(&format!("threads = 2\nnodes = 3\nranks_per_node = 1\n{CHAIN}"));
+    conforms(&format!("threads = 2\nthreads_from = 0\nnodes = 3\nranks_per_node = 1\n{CHAIN}"));
 }
 
 /// A rank that forgets the last byte of what it is sent.

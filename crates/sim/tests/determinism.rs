@@ -59,7 +59,7 @@ fn one_thread_and_several() {
     let one = stats(&format!("threads = 1\n{CHAIN}"));
     assert_eq!(one.parts, 5);
     for threads in [2, 3] {
-        assert_eq!(one, stats(&format!("threads = {threads}\n{CHAIN}")), "{threads} threads");
+        assert_eq!(one, stats(&format!("threads = {threads}\nthreads_from = 0\n{CHAIN}")), "{threads} threads");
     }
 }
 
@@ -86,7 +86,8 @@ fn a_film_changes_nothing_and_is_the_same_on_any_number_of_threads() {
     };
     for layout in ["nodes = 9\n", CHAIN] {
         // Room for two packets, so that the incast stalls cables.
-        let text = |threads: usize| format!("threads = {threads}\n{layout}[switch]\nbuffer = \"8400B\"\n");
+        let text =
+            |threads: usize| format!("threads = {threads}\nthreads_from = 0\n{layout}[switch]\nbuffer = \"8400B\"\n");
         let one = machine(&text(1));
         run(&one, plain);
         let before = one.stats();

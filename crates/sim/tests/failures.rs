@@ -53,7 +53,7 @@ fn a_split_that_somebody_misses() {
 
 #[test]
 fn a_panic_names_its_rank_and_the_rest_is_unwound() {
-    for text in ["nodes = 3\n", "nodes = 4\nthreads = 2\n[topology]\nkind = \"chain\"\n"] {
+    for text in ["nodes = 3\n", "nodes = 4\nthreads = 2\nthreads_from = 0\n[topology]\nkind = \"chain\"\n"] {
         let m = machine(text);
         let error = failure(&m, |comm| {
             let pending = comm.begin(vec![recv(0, 1, 8)]);

@@ -144,7 +144,7 @@ fn the_number_of_threads_changes_nothing() {
     for (routing, queueing) in [("adaptive", "voq"), ("minimal", "fifo")] {
         let outcome = |threads| {
             let text = format!(
-                "threads = {threads}\n{TREE}[routing]\nkind = \"{routing}\"\n[switch]\nqueueing = \"{queueing}\"\n{}{}",
+                "threads = {threads}\nthreads_from = 0\n{TREE}[routing]\nkind = \"{routing}\"\n[switch]\nqueueing = \"{queueing}\"\n{}{}",
                 fault("at = \"8us\"\nswitch = 5"),
                 fault("at = \"30us\"\nlink = \"0-6\"")
             );

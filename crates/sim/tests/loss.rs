@@ -46,7 +46,7 @@ fn an_incast_loses_packets_and_delivers_everything() {
 fn the_number_of_threads_changes_nothing() {
     let outcome = |threads| {
         let m = lossy(&format!(
-            "threads = {threads}\nnodes = 12\n[topology]\nkind = \"chain\"\nswitches = 3\n[control]\nkind = \"aimd\"\n"
+            "threads = {threads}\nthreads_from = 0\nnodes = 12\n[topology]\nkind = \"chain\"\nswitches = 3\n[control]\nkind = \"aimd\"\n"
         ));
         let roles = Roles { root: 0, victims: Some([5, 1]), bytes: 64 << 10, duration: Time::from_us(2000) };
         let samples = incast::run(&m, roles).samples;

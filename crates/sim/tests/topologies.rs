@@ -11,7 +11,7 @@ use tailback_sim::topology::{TOPOLOGIES, TopologyEntry};
 fn text(topology: &TopologyEntry, routing: &str, nodes: usize, threads: usize) -> String {
     let (kind, shape) = (topology.card.name, topology.shapes[0].1);
     format!(
-        "nodes = {nodes}\nranks_per_node = 1\nthreads = {threads}\n[routing]\nkind = \"{routing}\"\n[topology]\nkind = \"{kind}\"\n{shape}\n"
+        "nodes = {nodes}\nranks_per_node = 1\nthreads = {threads}\nthreads_from = 0\n[routing]\nkind = \"{routing}\"\n[topology]\nkind = \"{kind}\"\n{shape}\n"
     )
 }
 
@@ -80,6 +80,30 @@ fn threads_do_not_matter() {
                 m.stats().log_hash
             };
             assert_eq!(hash(1), hash(2), "{} {}", topology.card.name, routing.card.name);
+        }
+    }
+}
+
+/// Every count as large as its card allows, one at a time and all at once: refused or built, but no sum or product overflows.
+#[test]
+fn the_largest_counts_of_every_topology_do_no_harm() {
+    for topology in TOPOLOGIES {
+        let counts: Vec<&spec::Param> = topology.card.params.iter().filter(|p| p.kind == spec::Kind::Count).collect();
+        let line = |p: &spec::Param| format!("{} = {}\n", p.name, p.most);
+        let mut all: Vec<String> = counts.iter().map(|p| line(p)).collect();
+        all.push(all.concat());
+        for lines in all {
+            let text = format!("nodes = 64\n[topology]\nkind = \"{}\"\n{lines}", topology.card.name);
+            let config = tailback_sim::Config::from_toml(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            if let Err(error) = tailback_sim::Simulator::new(config) {
+                assert!(error.to_string().contains(topology.card.name), "{text}: {error}");
+            }
+        }
+        for param in counts {
+            let text = format!("[topology]\nkind = \"{}\"\n{} = 1000001\n", topology.card.name, param.name);
+            let refused = tailback_sim::Config::from_toml(&text).map(tailback_sim::Simulator::new);
+            let said = refused.unwrap().err().expect("it is too large").to_string();
+            assert!(said.contains("at most 1000000") && said.contains(param.name), "{said}");
         }
     }
 }

@@ -74,8 +74,25 @@ fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
+/// Opens the library of dense kernels that a run may use, on a real machine. It reads its environment when it is opened, and only a
+/// process of one thread may change that: so before MPI and this program start theirs. What comes of it is said when it is used.
+fn open_blas(args: &ArgMatches, wanted: Option<&str>) {
+    let real = args.get_one::<String>("on").is_none_or(|on| on == "mpi" || on == "local");
+    let path = match wanted {
+        None | Some("builtin") => return,
+        Some("fastest" | "system") => None,
+        path => path,
+    };
+    if real && !args.get_flag("plan-only") {
+        let _ = local::blas::Blas::system(path, 1);
+    }
+}
+
 /// Runs a suite with these arguments.
 pub fn run_suite(suite: &'static Suite, args: &ArgMatches) -> anyhow::Result<Exit> {
+    if let Some(param) = suite.card.params.iter().find(|p| p.name == "blas") {
+        open_blas(args, Some(args.get_one::<String>(param.name).map_or(param.default, String::as_str)));
+    }
     let target = Target::choose(args, suite.alone)?;
     let read = || Ok((read_suite(suite, args, target.is_simulated())?, Order::read(args, &target)?));
     match once(&target, read())? {
@@ -85,10 +102,16 @@ pub fn run_suite(suite: &'static Suite, args: &ArgMatches) -> anyhow::Result<Exi
 }
 
 fn run_plan(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let path = args.get_one::<PathBuf>("plan");
+    // Whatever is wrong with it is said below, by rank 0.
+    if let Some(plan) = path.and_then(|path| record::read_plan(path).ok()) {
+        let named =
+            |job: &record::Job| bench::kernels::called(&job.kernel).ok()?.resolve(&job.params).ok()?.remove("blas");
+        open_blas(args, plan.phases.iter().flat_map(|p| &p.jobs).find_map(named).as_deref());
+    }
     let target = Target::choose(args, false)?;
     let read = || {
         let names = SUITES.iter().map(|s| s.card.name).collect::<Vec<_>>().join(", ");
-        let path = args.get_one::<PathBuf>("plan");
         let path = path.ok_or_else(|| Fail::usage(format!("say what to run: a suite ({names}) or --plan FILE")))?;
         let plan = record::read_plan(path).map_err(Fail::usage)?;
         if !args.get_flag("allow-commands") {

@@ -119,8 +119,8 @@ impl Blas {
 
     /// The system library at `path`, or the first of [`SONAMES`] that can be opened.
     ///
-    /// May set `OPENBLAS_CORETYPE` and `OPENBLAS_NUM_THREADS` in this process's environment unless the user did, so call it before
-    /// other threads read the environment.
+    /// While this process has one thread, it sets `OPENBLAS_CORETYPE` and, for as long as the library is opened, `OPENBLAS_NUM_THREADS`,
+    /// unless the user did. So a program that wants the right kernels opens it once before it starts threads; it stays open.
     pub fn system(path: Option<&str>, threads: usize) -> Result<Self, LoadError> {
         let (table, library) = system::open(path, threads)?;
         Ok(Self { library, engine: Engine::System(table) })

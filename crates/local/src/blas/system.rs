@@ -76,35 +76,28 @@ pub struct Table {
 static NOTE: OnceLock<String> = OnceLock::new();
 
 /// Opens the library and tells it how many threads to use.
+///
+/// What a library reads from its environment when it is opened can be set for it only while this process has one thread: so whoever wants
+/// that opens it early. It stays open, and a later opening finds it as it is.
 pub fn open(path: Option<&str>, threads: usize) -> Result<(Table, Library), LoadError> {
-    // OpenBLAS starts a thread for every processor when it is loaded, in every rank; it is told before how many are wanted.
-    let asked = std::env::var_os("OPENBLAS_NUM_THREADS").is_none();
-    if asked {
-        set("OPENBLAS_NUM_THREADS", &threads.to_string());
-    }
-    let opened = load(path);
-    if asked {
-        // Programs started from here choose for themselves.
-        unset("OPENBLAS_NUM_THREADS");
-    }
-    let (mut file, mut library) = opened?;
+    let (mut file, mut library) = quietly(path)?;
     let mut note = NOTE.get().cloned();
     if let (Some(core), None) = (corename(&library), std::env::var_os("OPENBLAS_CORETYPE"))
         && let Some(better) = better_core(&core, level())
     {
-        drop(library);
-        set("OPENBLAS_CORETYPE", better);
-        (file, library) = load(path)?;
-        let text = match corename(&library) {
-            Some(now) if now != core => {
-                format!(
+        let old =
+            format!("uses {core} kernels, older than this processor; set OPENBLAS_CORETYPE={better} before starting");
+        let mut text = old.clone();
+        if with_variable("OPENBLAS_CORETYPE", better, true, || ()).is_some() {
+            drop(library);
+            (file, library) = quietly(path)?;
+            text = match corename(&library) {
+                Some(now) if now != core => format!(
                     "took the {core} kernels by itself; OPENBLAS_CORETYPE={better} was set for it and it now uses {now}"
-                )
-            }
-            _ => format!(
-                "uses {core} kernels, older than this processor; set OPENBLAS_CORETYPE={better} before starting"
-            ),
-        };
+                ),
+                _ => old,
+            };
+        }
         note = Some(NOTE.get_or_init(|| text).clone());
     }
     let mut facts = identify(&library, &file);
@@ -113,24 +106,49 @@ pub fn open(path: Option<&str>, threads: usize) -> Result<(Table, Library), Load
     Ok((table(library, &file)?, facts))
 }
 
-fn set(name: &str, value: &str) {
-    // SAFETY: the caller of `Blas::system` is told to call it before other threads read the environment; the standard
-    // library's own readers are excluded by its lock.
-    unsafe { std::env::set_var(name, value) }
+/// Loads a library that starts no threads of its own, if that can be had: OpenBLAS starts one for every processor when it is loaded, in
+/// every rank. How many it shall use it is told afterwards.
+fn quietly(path: Option<&str>) -> Result<(String, libloading::Library), LoadError> {
+    const NAME: &str = "OPENBLAS_NUM_THREADS";
+    match std::env::var_os(NAME) {
+        // Programs started from here choose for themselves, so it is taken back.
+        None => with_variable(NAME, "1", false, || load(path)).unwrap_or_else(|| load(path)),
+        Some(_) => load(path),
+    }
 }
 
-fn unset(name: &str) {
-    // SAFETY: as in `set`.
-    unsafe { std::env::remove_var(name) }
+/// Does something with a variable of the environment set, and leaves it there if it is to stay. Nothing, if there are other threads: they
+/// might read the environment, also in C, where no lock protects it.
+fn with_variable<T>(name: &str, value: &str, stays: bool, f: impl FnOnce() -> T) -> Option<T> {
+    if !alone() {
+        return None;
+    }
+    // SAFETY: this is the only thread, so nobody reads or writes the environment meanwhile.
+    unsafe { std::env::set_var(name, value) };
+    let done = f();
+    // A library may have started threads all the same; then the variable stays.
+    if !stays && alone() {
+        // SAFETY: as above.
+        unsafe { std::env::remove_var(name) };
+    }
+    Some(done)
+}
+
+/// Whether this process has one thread. Where the system does not tell, it may have more.
+fn alone() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("Threads:")).is_some_and(|n| n.trim() == "1")
 }
 
 fn load(path: Option<&str>) -> Result<(String, libloading::Library), LoadError> {
     // SAFETY: loading runs the library's initializers, which is what the user asks for by installing or naming a BLAS.
     let open = |name: &str| unsafe { libloading::Library::new(name) };
+    // The error itself only says that it failed; what the loader said names the missing file.
+    let cause = |e: &libloading::Error| std::error::Error::source(e).map_or_else(|| e.to_string(), |s| s.to_string());
     match path {
         Some(path) => open(path)
             .map(|l| (path.to_owned(), l))
-            .map_err(|e| LoadError::Open { path: path.to_owned(), cause: e.to_string() }),
+            .map_err(|e| LoadError::Open { path: path.to_owned(), cause: cause(&e) }),
         None => SONAMES.iter().find_map(|name| Some(((*name).to_owned(), open(name).ok()?))).ok_or(LoadError::None),
     }
 }
@@ -339,12 +357,23 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_blas_is_refused() {
-        assert!(matches!(Blas::system(Some("no-such-blas.so"), 1), Err(LoadError::Open { .. })));
+        let missing = Blas::system(Some("no-such-blas.so"), 1).err().expect("there is none").to_string();
+        assert!(missing.contains("no-such-blas.so: cannot open shared object file"), "{missing}");
         if let Err(e) = Blas::system(Some("libc.so.6"), 1) {
             assert!(e.to_string().contains("dgemm_") || e.to_string().contains("cannot open"), "{e}");
         } else {
             panic!("the C library has no BLAS");
         }
+    }
+
+    /// Tests run on threads of their own, so there are at least two here.
+    #[test]
+    fn the_environment_is_left_alone_while_there_are_threads() {
+        assert!(!alone());
+        assert_eq!(with_variable("TAILBACK_TEST_BLAS", "1", true, || ()), None);
+        let _ = Blas::system(None, 1);
+        let set = ["TAILBACK_TEST_BLAS", "OPENBLAS_NUM_THREADS"].map(|name| std::env::var_os(name).is_some());
+        assert!(!set[0] && (!set[1] || std::env::var("OPENBLAS_NUM_THREADS").is_ok_and(|n| n != "1")));
     }
 
     #[test]

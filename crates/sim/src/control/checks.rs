@@ -107,7 +107,7 @@ fn lets_go(entry: &ControlEntry) -> Result<(), String> {
 fn repeats(entry: &ControlEntry) -> Result<(), String> {
     let text = |how: &str| format!("{how}\n{CHAIN}[protocol]\nsmall = 64\n");
     let shown = |how: &str| incast(&simulator(entry, &text(how))?, LASTS);
-    let (one, two) = (shown("threads = 1")?, shown("threads = 2\nevent_queue = \"heap\"")?);
+    let (one, two) = (shown("threads = 1")?, shown("threads = 2\nthreads_from = 0\nevent_queue = \"heap\"")?);
     if one == two { Ok(()) } else { Err(format!("{one:?} on one thread, {two:?} on two")) }
 }
 

@@ -110,6 +110,8 @@ knobs! {
         ranks_per_node: Count<usize> = "2" "ranks on each node" in [1.0, 4096.0];
         seed: Count<u64> = "1" "seed of random routing and marking";
         threads: Count<usize> = "0" "threads that simulate, 0 = one per core" in [0.0, 1024.0] but unrecorded;
+        threads_from: Count<usize> = "256" "NICs from which several threads are worth their meetings"
+            in [0.0, 1e9] but unrecorded;
         stack: Size<usize> = "256KiB" "stack of a rank (address space)"
             in [fiber::MIN_STACK as f64, fiber::MAX_STACK as f64] but unrecorded;
         event_queue: QueueKind = "calendar" "how events are kept; the result is the same" but unrecorded;

@@ -24,9 +24,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How many waiting ranks an error names before it only counts.
 const NAMED: usize = 10;
 
-/// Endpoints from which several threads are worth their meetings, unless the configuration says a number.
-const WORTH_THREADS: usize = 256;
-
 /// A simulated machine.
 pub struct Simulator {
     fabric: Fabric,
@@ -143,10 +140,10 @@ impl Simulator {
     }
 
     fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        let wanted = match self.fabric.config.threads {
-            0 if self.fabric.endpoints.len() < WORTH_THREADS => 1,
-            0 => cores(),
+        let config = &self.fabric.config;
+        let wanted = match config.threads {
+            _ if self.fabric.endpoints.len() < config.threads_from => 1,
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             n => n,
         };
         // A part belongs to one thread, so threads beyond the number of parts would have nothing to do.
