@@ -153,9 +153,52 @@ def coverage(run, *words):
     return run.call(["scripts/coverage", "40", *words]).split("\n\n", 1)[1]
 
 
-@table("coverage-20")
+@table("coverage-default", needs="two idle cores")
+def coverage_default(run):
+    return coverage(run)
+
+
+@table("coverage-20", needs="two idle cores")
 def coverage_20(run):
     return coverage(run, "--nodes", "20")
+
+
+@table("coverage-dragonfly", needs="two idle cores")
+def coverage_dragonfly(run):
+    return coverage(run, "--on", "small-dragonfly", "--nodes", "36", "--ranks-per-node", "2")
+
+
+@table("coverage-osprey", needs="two idle cores")
+def coverage_osprey(run):
+    return coverage(run, "--on", "osprey", "--nodes", "128", "--ranks-per-node", "4")
+
+
+@table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
+def coverage_emulated(run):
+    name = f"tables{os.getpid()}"
+    run.tailback("testbed", "up", 10, "--rate", "100MB/s", "--name", name)
+    try:
+        words = [run.program(), "testbed", "run", "--name", name, "--per-node", "1", "--mpirun", "mpirun.openmpi", "--timeout", "600s", "--"]
+        command = ["scripts/coverage", "40", "--time", "2s"]
+        return run.call(["env", "LAUNCHER=" + " ".join(words), *command], shown=command).split("\n\n", 1)[1]
+    finally:
+        run.tailback("testbed", "down", "--name", name)
+
+
+@table("verify-cost", needs="Open MPI, two idle cores")
+def verify_cost(run):
+    # Its first line says what the line below the table says.
+    return run.call(["scripts/verify-cost"]).split("\n\n", 1)[1]
+
+
+@table("faults", needs="Open MPI, MPICH, network namespaces (root), two idle cores")
+def faults(run):
+    return run.call(["scripts/fault-campaign", "200", "1"])
+
+
+@table("simultaneous")
+def simultaneous(run):
+    return run.call(["scripts/simultaneous", "200"])
 
 
 @table("lines", needs="the whole history in git")
