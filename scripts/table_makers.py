@@ -168,11 +168,6 @@ def coverage_dragonfly(run):
     return coverage(run, "--on", "small-dragonfly", "--nodes", "36", "--ranks-per-node", "2")
 
 
-@table("coverage-osprey", needs="two idle cores")
-def coverage_osprey(run):
-    return coverage(run, "--on", "osprey", "--nodes", "128", "--ranks-per-node", "4")
-
-
 @table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_emulated(run):
     name = f"tables{os.getpid()}"
