@@ -287,8 +287,9 @@ fn impossible_problems_are_refused_with_a_reason() {
     assert!(refusal("fft-mpi", &[("n", "14")]).contains("next smaller is 12"));
     assert!(refusal("fft-mpi", &[("n", "15")]).contains("cannot be dealt to 2 ranks"));
     assert!(refusal("random-access-mpi", &[("bits", "0")]).contains("cannot be split"));
-    assert!(refusal("random-access", &[("bits", "60")]).contains("does not fit"));
-    assert!(refusal("dgemm", &[("n", "18446744073709551615")]).contains("do not fit"));
+    assert!(refusal("random-access", &[("bits", "50")]).contains("does not fit"));
+    let huge = called("dgemm").unwrap().kernel.card.resolve(&common::params(&[("n", "18446744073709551615")]));
+    assert!(huge.unwrap_err().to_string().contains("at most"));
 }
 
 proptest! {

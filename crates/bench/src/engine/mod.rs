@@ -295,9 +295,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         }
     };
     let setup = Setup::new(&*part.instance, &params, run.arithmetic);
-    // Kernels need not know that nobody will look.
-    let carried = if run.payload == Payload::Unchecked { Payload::Checked } else { run.payload };
-    let setup = Setup { seed, payload: carried, progress: &progress, ..setup };
+    let setup = Setup { seed, payload: run.payload.carried(), progress: &progress, ..setup };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
     // Other jobs may load the network already, so what this one must know first does not go through it.
     let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));
