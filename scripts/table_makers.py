@@ -130,7 +130,7 @@ def default(run):
 
 @table("one-host", needs="Open MPI, two idle cores")
 def one_host(run):
-    return fenced(first_table(run.tailback("run", "gpcnet", "--time", "2s", out="run", launcher=["mpirun.openmpi", "-n", "2"])))
+    return fenced(first_table(run.tailback("run", "network", "--time", "2s", out="run", launcher=["mpirun.openmpi", "-n", "2"])))
 
 
 def on_testbed(run, nodes, rate, per_node, *words):
