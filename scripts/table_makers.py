@@ -73,7 +73,7 @@ class Run:
             raise Missing(f"{self.program()} is missing: cargo build --release")
         more = ["--quiet", "--force", "--out", os.path.join(self.folder, out)] if out else []
         shown = [*launcher, "tailback", *words, *(["--out", out] if out and out != "run" else [])]
-        return self.call([*launcher, self.program(), *words, *more], shown=[str(word) for word in shown])
+        return self.call([*launcher, self.program(), *words, *more], shown=["tailback" if word == self.program() else str(word) for word in shown])
 
     def record(self, out):
         with open(os.path.join(self.folder, out, "run.json"), encoding="utf-8") as file:
