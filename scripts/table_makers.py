@@ -2,6 +2,7 @@
 
 A maker takes what the program prints or records and never types a number. Cheap makers are simulated and repeat to the last digit, so
 ./check makes them again; the others measure time, memory or a processor, or take long."""
+import contextlib
 import json
 import os
 import re
@@ -133,14 +134,20 @@ def one_host(run):
     return fenced(first_table(run.tailback("run", "network", "--time", "2s", out="run", launcher=["mpirun.openmpi", "-n", "2"])))
 
 
-def on_testbed(run, nodes, rate, per_node, *words):
-    """A command under Open MPI on emulated nodes, which are removed whatever happens."""
+@contextlib.contextmanager
+def testbed(run, nodes, rate, per_node):
+    """The words that start a program under Open MPI on emulated nodes, which are removed whatever happens."""
     name = f"tables{os.getpid()}"
     run.tailback("testbed", "up", nodes, "--rate", rate, "--name", name)
     try:
-        return run.tailback("testbed", "run", "--name", name, "--per-node", per_node, "--mpirun", "mpirun.openmpi", "--timeout", "600s", "--", run.program(), *words)
+        yield ["testbed", "run", "--name", name, "--per-node", str(per_node), "--mpirun", "mpirun.openmpi", "--timeout", "600s", "--"]
     finally:
         run.tailback("testbed", "down", "--name", name)
+
+
+def on_testbed(run, nodes, rate, per_node, *words):
+    with testbed(run, nodes, rate, per_node) as launcher:
+        return run.tailback(*launcher, run.program(), *words)
 
 
 @table("emulated", needs="Open MPI, network namespaces (root)")
@@ -170,14 +177,10 @@ def coverage_dragonfly(run):
 
 @table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_emulated(run):
-    name = f"tables{os.getpid()}"
-    run.tailback("testbed", "up", 10, "--rate", "100MB/s", "--name", name)
-    try:
-        words = [run.program(), "testbed", "run", "--name", name, "--per-node", "1", "--mpirun", "mpirun.openmpi", "--timeout", "600s", "--"]
-        command = ["scripts/coverage", "40", "--time", "2s"]
-        return run.call(["env", "LAUNCHER=" + " ".join(words), *command], shown=command).split("\n\n", 1)[1]
-    finally:
-        run.tailback("testbed", "down", "--name", name)
+    command = ["scripts/coverage", "40", "--time", "2s"]
+    with testbed(run, 10, "100MB/s", 1) as launcher:
+        words = " ".join([run.program(), *launcher])
+        return run.call(["env", f"LAUNCHER={words}", *command], shown=command).split("\n\n", 1)[1]
 
 
 @table("verify-cost", needs="Open MPI, two idle cores")

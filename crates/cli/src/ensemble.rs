@@ -4,8 +4,8 @@
 
 use crate::exit::{Exit, Fail};
 use crate::progress::Watch;
-use bench::{Experiment, Observer, Site};
-use comm::{Comm, Machine, collectives};
+use bench::{Experiment, Observer, Site, wire};
+use comm::{Comm, Machine};
 use record::{NetworkRecord, Plan, RunRecord, Status};
 use sim::Simulator;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -148,14 +148,11 @@ impl Ensemble<'_> {
                 let mut slots = lock(slots);
                 mine.iter().filter_map(|&p| Some((p, slots.records[p].take()?))).collect()
             };
-            let text = serde_json::to_string(&done).expect("records can be written") + "\n";
-            let mut behind = |mut a: Vec<u8>, b: Vec<u8>| {
-                a.extend_from_slice(&b);
-                a
-            };
-            let Some(all) = collectives::fold(world, text.into_bytes(), &mut behind) else { continue };
-            for line in String::from_utf8_lossy(&all).lines() {
-                let part: Vec<(usize, RunRecord)> = serde_json::from_str(line).expect("written by this program");
+            // As text: records have tags that only a text can hold.
+            let text = serde_json::to_string(&done).expect("records can be written");
+            let Some(all) = wire::gather(world, Some(&text)) else { continue };
+            for text in all {
+                let part: Vec<(usize, RunRecord)> = serde_json::from_str(&text).expect("written by this program");
                 part.into_iter().for_each(|(p, record)| lock(slots).records[p] = Some(record));
             }
             self.save(slots);

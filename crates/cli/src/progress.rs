@@ -303,8 +303,9 @@ fn bar(length: u64) -> ProgressBar {
     bar
 }
 
+/// The time of the program itself, which watches over real time.
 #[expect(clippy::disallowed_methods, reason = "the program itself watches over real time")]
-fn now() -> Instant {
+pub fn now() -> Instant {
     Instant::now()
 }
 

@@ -1,6 +1,7 @@
 //! What this process sees of its host: where it may run, who else computes, what the NICs carry. From the files that Linux keeps, below
 //! a root that tests may choose; what cannot be read is left out.
 
+use crate::progress::now;
 use bench::health::Vitals;
 use std::fs::{read_dir, read_to_string};
 use std::path::Path;
@@ -27,11 +28,6 @@ pub fn look() -> Vitals {
         nic: nics(root),
         memory: local::memory_limits::memory(),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "hosts are looked at in real time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Seconds that all processors have computed, for anybody; what a hypervisor took for others counts.

@@ -102,7 +102,7 @@ pub(super) fn load(
     }
     if let Some(pattern) = pattern {
         looks.finish(world, pattern);
-        partial.coverage = pattern.coverage().filter(|_| orders.payload == Payload::Checked);
+        partial.coverage = looks.coverage(pattern);
     }
     partial.verdict = looks.verdict();
     partial.take(recorder);

@@ -10,7 +10,7 @@
 use super::recorder::{PIECE, Recorder};
 use crate::kernel::Pattern;
 use comm::Comm;
-use record::{Payload, Verdict};
+use record::{Coverage, Payload, Verdict};
 use spec::Rng;
 
 /// Share of the time that whole looks may take.
@@ -155,9 +155,15 @@ impl Looks {
         self.share = ((fit - 1.0) / (looks - 1.0).max(1.0)).clamp(0.0, 1.0);
     }
 
+    /// How much was looked at.
+    pub fn coverage(&self, pattern: &dyn Pattern) -> Option<Coverage> {
+        pattern.coverage().filter(|_| !self.blind)
+    }
+
     /// What was found.
     pub fn verdict(self) -> Option<Verdict> {
-        self.verdict
+        let unseen = || Verdict::Unchecked { reason: "nobody looked at the data (--payload)".into() };
+        if self.blind { Some(unseen()) } else { self.verdict }
     }
 }
 

@@ -82,13 +82,13 @@ pub(super) fn measure(
     partial.elapsed = group.now().since(begin).secs();
     partial.ranks = 1;
     partial.notes = pace.notes();
-    // A rank whose communicator is too small has looked at nothing, and all that was right.
-    partial.verdict = Some(looks.verdict().unwrap_or(Verdict::Right { checked: 0 }));
     if let Some(pattern) = pattern {
-        partial.coverage = pattern.coverage().filter(|_| payload == Payload::Checked);
+        partial.coverage = looks.coverage(pattern);
         partial.notes.extend(pattern.notes());
         partial.results = Results::new(pattern.results());
     }
+    // A rank whose communicator is too small has looked at nothing, and all that was right.
+    partial.verdict = Some(looks.verdict().unwrap_or(Verdict::Right { checked: 0 }));
     partial.take(recorder);
     partial
 }

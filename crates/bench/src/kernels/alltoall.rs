@@ -191,21 +191,5 @@ impl Pattern for Pairwise<'_> {
         Some(sent(self.each + 1, self.size))
     }
 
-    fn holds(&self) -> u32 {
-        self.mail.holds()
-    }
-
-    fn verify(&mut self) -> Verdict {
-        let sender = self.sender();
-        self.mail.verify(sender)
-    }
-
-    fn glance(&mut self, random: u64) -> Verdict {
-        let sender = self.sender();
-        self.mail.glance(random, sender)
-    }
-
-    fn coverage(&self) -> Option<Coverage> {
-        self.mail.coverage()
-    }
+    crate::payload::looks_at_mail!();
 }

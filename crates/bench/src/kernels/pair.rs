@@ -107,8 +107,23 @@ fn start(setup: Setup<'_>, way: Way) -> Result<Box<dyn Pattern + '_>, Refusal> {
     }))
 }
 
+/// Looks at what the partner sent, if there is one, and then waits for it if asked to.
+pub(super) fn look(
+    comm: &dyn Comm,
+    mail: &mut Mail,
+    meets: bool,
+    at: impl FnOnce(&mut Mail, usize) -> Verdict,
+) -> Verdict {
+    let Some(peer) = partner(comm) else { return Verdict::Right { checked: 0 } };
+    let verdict = at(mail, peer);
+    if meets {
+        meet(comm, mail);
+    }
+    verdict
+}
+
 /// Waits until the partner is as far: a look is not to be seen in the time of the step that follows it.
-pub(super) fn meet(comm: &dyn Comm, mail: &Mail) {
+fn meet(comm: &dyn Comm, mail: &Mail) {
     // Where there are no data a look takes no time.
     if let Some(peer) = partner(comm).filter(|_| mail.coverage().is_some()) {
         comm.exchange(&mut [Op::recv(peer, MEET, &mut [0]), Op::send(peer, MEET, &[1])]);
@@ -176,20 +191,13 @@ impl Pattern for Pair<'_> {
     }
 
     fn verify(&mut self) -> Verdict {
-        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
-        let verdict = self.mail.verify(|_, _| (peer, 0));
-        meet(self.comm, &self.mail);
-        verdict
+        look(self.comm, &mut self.mail, true, |mail, peer| mail.verify(|_, _| (peer, 0)))
     }
 
     fn glance(&mut self, random: u64) -> Verdict {
-        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
-        let verdict = self.mail.glance(random, |_, _| (peer, 0));
         // Of a stream only one side has something to look at.
-        if self.way == Way::Stream {
-            meet(self.comm, &self.mail);
-        }
-        verdict
+        let meets = self.way == Way::Stream;
+        look(self.comm, &mut self.mail, meets, |mail, peer| mail.glance(random, |_, _| (peer, 0)))
     }
 
     fn coverage(&self) -> Option<Coverage> {

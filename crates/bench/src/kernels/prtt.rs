@@ -3,7 +3,7 @@
 //! The leader of a pair sends n messages of s bytes one after the other and computes for d between them; its partner answers the
 //! last one. The sample is the time from the first message to the answer.
 
-use super::pair::{leads, meet, partner};
+use super::pair::{leads, look, partner};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Setup, Traits};
 use crate::payload::Mail;
@@ -138,17 +138,11 @@ impl Pattern for Prtt<'_> {
     }
 
     fn verify(&mut self) -> Verdict {
-        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
-        let verdict = self.mail.verify(|_, _| (peer, 0));
-        meet(self.comm, &self.mail);
-        verdict
+        look(self.comm, &mut self.mail, true, |mail, peer| mail.verify(|_, _| (peer, 0)))
     }
 
     fn glance(&mut self, random: u64) -> Verdict {
-        let Some(peer) = partner(self.comm) else { return Verdict::Right { checked: 0 } };
-        let verdict = self.mail.glance(random, |_, _| (peer, 0));
-        meet(self.comm, &self.mail);
-        verdict
+        look(self.comm, &mut self.mail, true, |mail, peer| mail.glance(random, |_, _| (peer, 0)))
     }
 
     fn coverage(&self) -> Option<Coverage> {

@@ -7,7 +7,7 @@ use super::WINDOW;
 use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits};
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
-use record::{Coverage, Metric, Verdict};
+use record::Metric;
 
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
 
@@ -194,21 +194,5 @@ impl Pattern for Ring<'_> {
     }
 
     // All ranks look at as many bytes after the same step, so a look keeps nobody waiting for long.
-    fn holds(&self) -> u32 {
-        self.mail.holds()
-    }
-
-    fn verify(&mut self) -> Verdict {
-        let sender = self.sender();
-        self.mail.verify(sender)
-    }
-
-    fn glance(&mut self, random: u64) -> Verdict {
-        let sender = self.sender();
-        self.mail.glance(random, sender)
-    }
-
-    fn coverage(&self) -> Option<Coverage> {
-        self.mail.coverage()
-    }
+    crate::payload::looks_at_mail!();
 }

@@ -134,23 +134,7 @@ impl Pattern for GetRing<'_> {
         Some(Work::messages(2, 2 * size as u64))
     }
 
-    fn holds(&self) -> u32 {
-        self.mail.holds()
-    }
-
-    fn verify(&mut self) -> Verdict {
-        let sender = self.sender();
-        self.mail.verify(sender)
-    }
-
-    fn glance(&mut self, random: u64) -> Verdict {
-        let sender = self.sender();
-        self.mail.glance(random, sender)
-    }
-
-    fn coverage(&self) -> Option<Coverage> {
-        self.mail.coverage()
-    }
+    crate::payload::looks_at_mail!();
 }
 
 /// Every put of a step has a place of its own, in the window of its target: those that the right neighbour writes, then the left one's.

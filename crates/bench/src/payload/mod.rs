@@ -23,3 +23,27 @@ use record::Verdict;
 pub fn unchecked() -> Verdict {
     Verdict::Unchecked { reason: "messages carry lengths, not data".into() }
 }
+
+/// The looks of a [`Pattern`](crate::Pattern) at its field `mail`; its method `sender` says who sent what a lane received.
+macro_rules! looks_at_mail {
+    () => {
+        fn holds(&self) -> u32 {
+            self.mail.holds()
+        }
+
+        fn verify(&mut self) -> ::record::Verdict {
+            let sender = self.sender();
+            self.mail.verify(sender)
+        }
+
+        fn glance(&mut self, random: u64) -> ::record::Verdict {
+            let sender = self.sender();
+            self.mail.glance(random, sender)
+        }
+
+        fn coverage(&self) -> Option<::record::Coverage> {
+            self.mail.coverage()
+        }
+    };
+}
+pub(crate) use looks_at_mail;

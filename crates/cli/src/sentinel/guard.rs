@@ -3,7 +3,7 @@
 use super::line::{Line, Message, wait};
 use super::peers::Peers;
 use super::{ANSWER, GRACE, LOOK, Post, end, lock};
-use crate::progress::Watch;
+use crate::progress::{Watch, now};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,9 +97,4 @@ impl Guard {
             end(&self.watch, &reason);
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the program itself watches over real time")]
-fn now() -> Instant {
-    Instant::now()
 }

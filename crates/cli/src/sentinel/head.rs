@@ -3,7 +3,7 @@
 use super::line::{Line, Message, wait};
 use super::peers::Peers;
 use super::{ANSWER, LOOK, Post, end, lock};
-use crate::progress::Watch;
+use crate::progress::{Watch, now};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -193,9 +193,4 @@ fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let text = names[..names.len() - more].join(", ");
     if more > 0 { format!("{text} and {more} more") } else { text }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the program itself watches over real time")]
-fn now() -> Instant {
-    Instant::now()
 }
