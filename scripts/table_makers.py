@@ -175,6 +175,11 @@ def coverage_dragonfly(run):
     return coverage(run, "--on", "small-dragonfly", "--nodes", "36", "--ranks-per-node", "2")
 
 
+@table("coverage-osprey", needs="two idle cores")
+def coverage_osprey(run):
+    return coverage(run, "--on", "osprey", "--nodes", "128", "--ranks-per-node", "4")
+
+
 @table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_emulated(run):
     command = ["scripts/coverage", "40", "--time", "2s"]
