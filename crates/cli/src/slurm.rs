@@ -60,7 +60,8 @@ fn address(get: Environment<'_>) -> Option<(String, String)> {
     (!switches.is_empty()).then(|| (switches.join("."), node.to_string()))
 }
 
-fn describe(lines: &str) -> String {
+/// Switches with their nodes, from lines of `switches TAB node`.
+pub fn describe(lines: &str) -> String {
     let mut switches: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (switch, node) in lines.lines().filter_map(|line| line.split_once('\t')) {
         switches.entry(switch).or_default().push(node);
@@ -95,7 +96,7 @@ fn family(stem: &str, width: usize, mut numbers: Vec<u64>) -> String {
     let mut spans: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
         match spans.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
             _ => spans.push((number, number)),
         }
     }

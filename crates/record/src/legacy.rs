@@ -19,7 +19,7 @@ pub(crate) fn record(record: &mut Value) {
         found.push(said);
     }
     // What ran has all its parameters; a plan has only those that were given.
-    for (planned, said) in list(&mut record["plan"], "phases").iter_mut().zip(found) {
+    for (planned, said) in list(&mut record["plan"], "phases").zip(found) {
         planned["about"] = said;
     }
     // Not `VERSION`: this file leads from 1 to 2, whatever comes after.
@@ -39,8 +39,9 @@ pub(crate) fn plan(plan: &mut Value) {
     }
 }
 
-fn list<'v>(value: &'v mut Value, name: &str) -> &'v mut [Value] {
-    value.get_mut(name).and_then(Value::as_array_mut).map_or(&mut [], |list| list.as_mut_slice())
+/// The objects of a list. What else stands there is left for the reader of today to refuse.
+fn list<'v>(value: &'v mut Value, name: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten().filter(|v| v.is_object())
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

@@ -109,8 +109,13 @@ pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
 /// Reads a plan, also one that 0.1.0 printed.
 pub fn read_plan(path: &Path) -> Result<Plan, StoreError> {
     let text = fs::read(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?;
+    parse_plan(&text, path)
+}
+
+/// Reads the text of a plan; the path is for what is said of it.
+pub fn parse_plan(text: &[u8], path: &Path) -> Result<Plan, StoreError> {
     let bad = |source| StoreError::NoPlan { path: path.into(), source };
-    let mut json: serde_json::Value = serde_json::from_slice(&text).map_err(bad)?;
+    let mut json: serde_json::Value = serde_json::from_slice(text).map_err(bad)?;
     legacy::plan(&mut json);
     if let Some((place, found)) = control(&json, "") {
         return Err(StoreError::Control { path: path.into(), place, found });
@@ -142,7 +147,8 @@ pub fn hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
+/// Reads the text of a record; the path is for what is said of it.
+pub fn parse(text: &[u8], path: &Path) -> Result<RunRecord, StoreError> {
     let path = || path.to_path_buf();
     let mut json: serde_json::Value =
         serde_json::from_slice(text).map_err(|source| StoreError::Broken { path: path(), source })?;

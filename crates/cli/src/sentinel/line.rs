@@ -48,7 +48,8 @@ pub enum Message {
 }
 
 impl Message {
-    fn write(&self) -> String {
+    /// As it is sent.
+    pub fn write(&self) -> String {
         match self {
             Message::Hello { token, rank } => format!("hello {token} {rank}\n"),
             Message::Ask { number } => format!("ask {number}\n"),
@@ -62,7 +63,8 @@ impl Message {
         }
     }
 
-    fn read(line: &str) -> Option<Message> {
+    /// As it came; nothing if nobody here would say it.
+    pub fn read(line: &str) -> Option<Message> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "hello" => {
