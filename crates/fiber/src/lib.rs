@@ -1,14 +1,18 @@
 //! Many coroutines on stacks cut from one memory mapping.
 //!
 //! ```text
-//! one mapping:  |red zone| stack 0 <- grows down|red zone| stack 1 <- grows down| ...
+//! one mapping:  |guard|red zone| stack 0 <- grows down|guard|red zone| stack 1 <- grows down| ...
 //! ```
 //!
-//! A mapping and a guard page per stack run into `vm.max_map_count` near 32,000 stacks, so the stacks share one mapping and the
-//! guard is a *red zone*: the lowest page of every stack, which must stay as the kernel made it, all zeros. Two checks stand
-//! in for the guard page: every [`Suspender::suspend`] looks at the stack pointer, which costs nothing, and the red zone is
-//! read when a fiber ends and when the scope ends. Only touched pages take memory, so stacks may be large: the address space
-//! is reserved, never committed.
+//! A mapping per stack runs into `vm.max_map_count` near 32,000 stacks, so the stacks share one. The lowest page of each is a *guard
+//! page*: touching it ends the process before a neighbour is damaged. Compiled Rust touches every page of a frame in order, so no
+//! frame, however large, steps over it. Linux 6.13 and later mark such pages without dividing the mapping; older kernels give them to
+//! the first 16,000 stacks.
+//!
+//! Above it is the *red zone*, which must stay as the kernel made it, all zeros. It tells overflow with a reason instead of a signal,
+//! and is all there is where guard pages have run out: every [`Suspender::suspend`] looks at the stack pointer, which costs nothing,
+//! and the red zone is read when a fiber ends and when the scope ends. Only touched pages take memory, so stacks may be large: the
+//! address space is reserved, never committed.
 //!
 //! Not for: running fibers on several threads. A [`Fibers`] and all it holds stays on the thread that made it.
 
@@ -220,6 +224,44 @@ mod tests {
             assert_eq!(fibers.overflowed(), [g]);
         })
         .unwrap();
+    }
+
+    /// What a stack that overflows would do to its neighbour: in a child of its own, which must die of it.
+    #[test]
+    fn a_guard_page_ends_what_the_red_zone_cannot() {
+        const CHILD: &str = "TAILBACK_FIBER_OVERFLOWS";
+        if let Some(kernel) = std::env::var_os(CHILD) {
+            let _ = scope(2, MIN_STACK, |fibers| {
+                if kernel == "old" {
+                    fibers.slab.age();
+                }
+                let first = fibers.spawn(|s| s.suspend());
+                fibers.resume(first);
+                let second = fibers.spawn(|s| {
+                    dig(s.limit - MIN_STACK / 2);
+                });
+                fibers.resume(second);
+            });
+            std::process::exit(0);
+        }
+        let own = "tests::a_guard_page_ends_what_the_red_zone_cannot";
+        for kernel in ["new", "old"] {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let done = child.args(["--exact", own]).env(CHILD, kernel).output().unwrap();
+            assert_eq!(done.status.code(), None, "{kernel}: it ended as if nothing was wrong");
+        }
+    }
+
+    #[test]
+    fn every_stack_has_a_guard_page() {
+        let mut slab = Slab::new(1_000, MIN_STACK).unwrap();
+        let stacks: Vec<_> = (0..1_000).map(|_| slab.take().unwrap()).collect();
+        assert!(slab.guarded() && stacks.len() == 1_000);
+        // What cannot be had is not claimed.
+        let mut many = Slab::new(16_001, MIN_STACK).unwrap();
+        many.age();
+        let _stacks: Vec<_> = (0..16_001).map(|_| many.take().unwrap()).collect();
+        assert!(!many.guarded());
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The slab: one mapping, cut into stacks.
 
 use corosensei::stack::{MIN_STACK_SIZE, STACK_ALIGNMENT, Stack, StackPointer};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use std::io;
 use std::ptr::{NonNull, null_mut};
+
+/// Linux's number of the advice; older headers lack its name.
+const MADV_GUARD_INSTALL: i32 = 102;
 
 /// The unit stacks are cut in. Larger pages of other architectures only make the red-zone check touch more.
 const PAGE: usize = 4096;
@@ -19,6 +22,21 @@ pub const MAX_STACK: usize = 64 * 1024 * 1024;
 const COLORS: usize = 32;
 const COLOR: usize = PAGE / COLORS;
 
+/// Each guard page made by `mprotect` divides the mapping once more; so many stacks may have one, a quarter of what Linux allows a
+/// process by default. Who runs more on an old kernel has the red zone alone.
+const MOST_DIVISIONS: usize = 16_000;
+
+/// How the lowest page of a stack is made one that nobody can touch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Guard {
+    /// By a mark in the page table, which divides nothing: Linux 6.13 and later.
+    Mark,
+    /// By a mapping of its own.
+    Protect,
+    /// There is none.
+    Missing,
+}
+
 /// One mapping that holds all stacks, and which of them are free.
 pub(crate) struct Slab {
     memory: NonNull<u8>,
@@ -26,6 +44,7 @@ pub(crate) struct Slab {
     stack: usize,
     fresh: usize,
     free: Vec<SlabStack>,
+    guard: Guard,
 }
 
 /// One stack. Owned by its coroutine; valid while the slab lives.
@@ -36,7 +55,7 @@ pub(crate) struct SlabStack {
 
 // SAFETY: the memory from `limit` to `base` is mapped readable and writable, belongs to this stack alone (each piece is handed
 // out once until it is given back), is aligned to COLOR, which is more than STACK_ALIGNMENT, and larger than MIN_STACK_SIZE.
-// Instead of a guard page there is a red zone that is checked by software, as the crate's documentation says.
+// Its lowest page is a guard page where the kernel gives one; the crate's documentation says where it does not, and what stands in.
 unsafe impl Stack for SlabStack {
     fn base(&self) -> StackPointer {
         self.base
@@ -66,7 +85,38 @@ impl Slab {
         // Huge pages would make every stack cost its full size. A kernel without them refuses the advice, which is as good.
         // SAFETY: the range is the mapping just made, and this advice changes no contents.
         let _ = unsafe { madvise(memory.as_ptr().cast(), bytes, Advice::LinuxNoHugepage) };
-        Ok(Slab { memory, bytes, stack, fresh: 0, free: Vec::new() })
+        Ok(Slab { memory, bytes, stack, fresh: 0, free: Vec::new(), guard: Guard::Mark })
+    }
+
+    /// Makes the lowest page of a fresh stack a guard page, by the best way that works here.
+    fn protect(&mut self, limit: usize) {
+        let page = limit as *mut std::ffi::c_void;
+        if self.guard == Guard::Mark {
+            // SAFETY: the page is the lowest of a stack that nobody has had yet, inside our mapping; it holds nothing.
+            if unsafe { libc::madvise(page, PAGE, MADV_GUARD_INSTALL) } == 0 {
+                return;
+            }
+            self.guard = Guard::Protect;
+        }
+        if self.guard == Guard::Protect {
+            // SAFETY: as above.
+            let done = unsafe { mprotect(page, PAGE, MprotectFlags::empty()) };
+            if done.is_err() || self.fresh >= MOST_DIVISIONS {
+                self.guard = Guard::Missing;
+            }
+        }
+    }
+
+    /// As on a kernel before 6.13.
+    #[cfg(test)]
+    pub(crate) fn age(&mut self) {
+        self.guard = Guard::Protect;
+    }
+
+    /// Whether every stack handed out so far has a guard page.
+    #[cfg(test)]
+    pub(crate) fn guarded(&self) -> bool {
+        self.guard != Guard::Missing
     }
 
     /// A stack that nobody uses.
@@ -78,6 +128,7 @@ impl Slab {
         (offset + self.stack <= self.bytes).then(|| {
             self.fresh += 1;
             let limit = self.memory.as_ptr() as usize + offset;
+            self.protect(limit);
             let pointer = |address| StackPointer::new(address).expect("a mapping is not at address zero");
             let color = self.fresh % COLORS * COLOR;
             SlabStack { limit: pointer(limit), base: pointer(limit + self.stack - color) }
