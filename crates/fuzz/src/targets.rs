@@ -105,20 +105,22 @@ fn machine(data: &[u8]) {
 
 fn record(data: &[u8]) {
     let Ok(found) = record::store::parse(data, Path::new("run.json")) else { return };
-    shown(&found);
+    shown(&found, data);
 }
 
-/// Everything that is made of a record.
-fn shown(found: &RunRecord) {
+/// One of the things that are made of a record, by the input: all of them for each would try a tenth as many inputs.
+fn shown(found: &RunRecord, data: &[u8]) {
     let view = View::new(found);
-    for format in report::FORMATS {
-        if format.refuses(&view).is_none() {
-            let _ = format.write(&view);
+    let sum: usize = data.iter().map(|b| usize::from(*b)).sum();
+    match report::FORMATS.get(sum % (report::FORMATS.len() + 1)) {
+        Some(format) if format.refuses(&view).is_none() => drop(format.write(&view)),
+        Some(_) => {}
+        None => {
+            report::compare::compare(&view, &view, 0.05);
+            let _ = model::contention::recorded::Recorded::read(found);
+            let _ = model::maxrate::recorded::Recorded::read(found, true);
         }
     }
-    report::compare::compare(&view, &view, 0.05);
-    let _ = model::contention::recorded::Recorded::read(found);
-    let _ = model::maxrate::recorded::Recorded::read(found, true);
 }
 
 fn record_edited(data: &[u8]) {
@@ -172,7 +174,7 @@ fn hpcc_input(data: &[u8]) {
 fn hpcc_output(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(found) = record::hpccoutf::read(text) {
-        shown(&found);
+        shown(&found, data);
     }
 }
 
@@ -180,7 +182,7 @@ fn systems(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for system in record::hpcc_systems::parse(text).unwrap_or_default() {
         let _ = (system.key(), system.label());
-        shown(&system.record());
+        shown(&system.record(), data);
     }
 }
 
