@@ -52,7 +52,8 @@ impl Target {
         }
     }
 
-    fn start_library(library: Option<&PathBuf>) -> anyhow::Result<Box<mpi::MpiMachine>> {
+    /// MPI by its library alone.
+    pub fn start_library(library: Option<&PathBuf>) -> anyhow::Result<Box<mpi::MpiMachine>> {
         let found = mpi::find(library.map(PathBuf::as_path)).context("no MPI library (tailback doctor explains)")?;
         Ok(Box::new(mpi::MpiMachine::start(&found)?))
     }

@@ -112,6 +112,7 @@ impl Watch {
     /// Keeps an eye on the other ranks from now on, on a real machine. Collective.
     pub fn post(&self, world: &dyn Comm) {
         let Some(patience) = self.patience else { return };
+        mpi::end_within(patience);
         self.sign();
         if let Some(sentinel) = Sentinel::post(world, self, patience) {
             let last = sentinel.clone();

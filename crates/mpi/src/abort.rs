@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::io::Write;
 use std::panic::PanicHookInfo;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long MPI_Abort may take to end this process before the process ends itself; the launcher then ends the others.
@@ -33,6 +33,7 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> c_int;
+    fn _exit(code: c_int) -> !;
 }
 
 /// A process that exits without MPI_Finalize leaves the others waiting, or lets the launcher report success: hydra does that.
@@ -63,6 +64,43 @@ pub(crate) fn arm(running: Running) {
 /// MPI is about to be finalised: MPI_Abort is no longer allowed.
 pub(crate) fn disarm() {
     LIVE.store(false, Ordering::SeqCst);
+}
+
+/// How long the end of MPI may take; for ever unless somebody says.
+static END_WITHIN: OnceLock<Duration> = OnceLock::new();
+
+/// From now on MPI_Finalize may take so long. It waits for all ranks and for the launcher's daemons, and a stopped one is never there.
+pub fn end_within(patience: Duration) {
+    let _ = END_WITHIN.set(patience);
+}
+
+/// Ends MPI by `finalize`. If that takes too long this process ends itself, since no daemon is there that MPI_Abort could reach.
+pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
+    let done = Arc::new(AtomicBool::new(false));
+    if let Some(&patience) = END_WITHIN.get() {
+        let done = done.clone();
+        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
+        let watchdog = std::thread::Builder::new().spawn(move || {
+            std::thread::sleep(patience);
+            if !done.load(Ordering::SeqCst) {
+                give_up_on_the_end(patience);
+            }
+        });
+        drop(watchdog);
+    }
+    let code = finalize();
+    done.store(true, Ordering::SeqCst);
+    code
+}
+
+fn give_up_on_the_end(patience: Duration) -> ! {
+    let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
+    let seconds = patience.as_secs_f64();
+    let reason =
+        format!("MPI_Finalize has not returned for {seconds:.0} s: the launcher or a daemon of it may be stopped");
+    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
+    // SAFETY: it ends the process and touches nothing of it. What runs at a usual exit would wait for MPI again.
+    unsafe { _exit(1) }
 }
 
 /// Lets somebody know why this process ends the job, just before it does; whether the word got through.

@@ -44,6 +44,13 @@ pub fn launched() -> Option<Launch> {
     launch_in(&|name| std::env::var(name).ok())
 }
 
+/// This process's rank as its launcher told it, for what happens before MPI starts.
+pub fn rank() -> Option<usize> {
+    launched()?;
+    let told = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+    told.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+}
+
 /// [`launched`] in a given environment.
 fn launch_in(get: &dyn Fn(&str) -> Option<String>) -> Option<Launch> {
     let number = |name: &str| get(name).and_then(|text| text.trim().parse::<usize>().ok());

@@ -32,8 +32,8 @@ mod window;
 mod yardstick;
 
 pub use abi::Kind;
-pub use abort::{abort, leave, tell_before_end};
+pub use abort::{abort, end_within, leave, tell_before_end};
 pub use error::MpiError;
 pub use find::{Found, find};
-pub use launch::{Launch, Launcher, launched};
+pub use launch::{Launch, Launcher, launched, rank};
 pub use machine::{Facts, MpiMachine};

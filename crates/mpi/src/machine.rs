@@ -1,7 +1,7 @@
 //! The machine: MPI from its start to its end.
 
 use crate::abi::{Abi, Kind, Mpich, OpenMpi, Standard, THREAD_NAMES};
-use crate::abort::{Running, arm, disarm};
+use crate::abort::{Running, arm, disarm, end_by};
 use crate::communicator::Communicator;
 use crate::context::Context;
 use crate::find::Found;
@@ -111,7 +111,7 @@ impl<A: Abi> Session for Started<A> {
 impl<A: Abi> Drop for Started<A> {
     fn drop(&mut self) {
         // SAFETY: MPI is running; communicators and windows borrow the context, so none is left.
-        let code = unsafe { (self.context.api.finalize)() };
+        let code = end_by(|| unsafe { (self.context.api.finalize)() });
         // From here on there is no MPI to abort with.
         disarm();
         if code != 0 {

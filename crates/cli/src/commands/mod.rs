@@ -16,11 +16,13 @@ pub mod testbed;
 mod tune;
 
 use crate::exit::{Exit, Fail};
+use crate::machine::Target;
 use bench::SUITES;
 use clap::{ArgMatches, Command};
 use entry::CommandEntry;
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Every command, in the order of the help.
 pub const COMMANDS: &[CommandEntry] = &[
@@ -72,10 +74,31 @@ pub fn command() -> Command {
         .subcommands(SUITES.iter().filter(|s| s.shortcut.is_some()).map(run::suite_command))
 }
 
-/// Prints what clap found wrong; unknown names of suites list the near ones.
+/// How long the other ranks wait for rank 0 to say what is wrong with a command line.
+const AFTER_RANK_0: Duration = Duration::from_secs(3);
+
+/// Prints what clap found wrong; unknown names of suites list the near ones. Once a job, by rank 0.
 pub fn explain(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { Exit::Good as u8 })
+    let code = if error.use_stderr() { Exit::Usage } else { Exit::Good };
+    let first = mpi::rank().is_none_or(|rank| rank == 0);
+    if first || !end_with_rank_0(error, code) {
+        let _ = error.print();
+    }
+    if first && mpi::launched().is_some() {
+        let _ = Target::start_library(None);
+    }
+    ExitCode::from(code as u8)
+}
+
+/// All ranks of a job have the same command line and end MPI together, so that no launcher ends rank 0 before it has spoken. A rank whose
+/// command line is another waits for that in vain, and speaks for itself. Whether rank 0 did.
+fn end_with_rank_0(error: &clap::Error, code: Exit) -> bool {
+    let text = error.render().to_string();
+    std::thread::spawn(move || {
+        std::thread::park_timeout(AFTER_RANK_0);
+        mpi::abort(code as i32, text.trim_end());
+    });
+    Target::start_library(None).is_ok()
 }
 
 #[cfg(test)]
