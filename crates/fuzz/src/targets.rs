@@ -6,9 +6,11 @@ use bench::Site;
 use model::contention::{parse, solver};
 use record::{Layout, Payload, Plan, RunRecord};
 use report::View;
+use serde_json::Value;
 use spec::{Params, card};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 // The program's own files: what they read comes from other processes.
 #[path = "../../cli/src/sentinel/line.rs"]
@@ -52,6 +54,13 @@ const RECORDS: [&str; 11] = [
     include_str!("../../record/tests/v1/steady.json"),
 ];
 
+/// One of them, read once.
+fn base(which: u8) -> &'static Value {
+    static TREES: OnceLock<Vec<Value>> = OnceLock::new();
+    let trees = TREES.get_or_init(|| RECORDS.map(|text| serde_json::from_str(text).expect("a record")).into());
+    &trees[usize::from(which) % trees.len()]
+}
+
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }
@@ -90,8 +99,7 @@ fn plan(data: &[u8]) {
 
 fn plan_edited(data: &[u8]) {
     let Some((which, script)) = data.split_first() else { return };
-    let tree: serde_json::Value = serde_json::from_str(RECORDS[usize::from(*which) % RECORDS.len()]).expect("a record");
-    plan(edit(tree["plan"].clone(), script).to_string().as_bytes());
+    plan(edit(base(*which)["plan"].clone(), script).to_string().as_bytes());
 }
 
 fn machine(data: &[u8]) {
@@ -125,8 +133,7 @@ fn shown(found: &RunRecord, data: &[u8]) {
 
 fn record_edited(data: &[u8]) {
     let Some((which, script)) = data.split_first() else { return };
-    let tree = serde_json::from_str(RECORDS[usize::from(*which) % RECORDS.len()]).expect("a record");
-    record(edit(tree, script).to_string().as_bytes());
+    record(edit(base(*which).clone(), script).to_string().as_bytes());
 }
 
 fn requirement(data: &[u8]) {
