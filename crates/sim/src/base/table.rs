@@ -66,6 +66,19 @@ impl Table {
         self.places[i] = Slot { key, value };
     }
 
+    /// The value of a key, 0 if it is new, to count up. It must not reach [`NONE`].
+    pub(crate) fn counter(&mut self, key: Key) -> &mut u32 {
+        if (self.len + 1) * 4 > self.places.len() * 3 {
+            self.grow();
+        }
+        let i = self.find(key);
+        if self.places[i].value == NONE {
+            self.len += 1;
+            self.places[i] = Slot { key, value: 0 };
+        }
+        &mut self.places[i].value
+    }
+
     fn grow(&mut self) {
         let new = vec![EMPTY; (self.places.len() * 2).max(16)];
         for place in std::mem::replace(&mut self.places, new) {

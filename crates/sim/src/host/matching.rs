@@ -6,12 +6,6 @@
 use crate::base::{Key, NONE, Slab, Table};
 use crate::link::Head;
 
-/// Who waits under a key: a list through `nodes`.
-struct List {
-    first: u32,
-    last: u32,
-}
-
 enum Waiting {
     Receive(u32),
     Message(Head, u64),
@@ -20,8 +14,8 @@ enum Waiting {
 
 /// Receives without a message, and messages without a receive.
 pub(crate) struct Matching {
-    lists: Slab<List>,
-    of: Table,
+    /// The last of those who wait under a key. They form a ring, so that it leads to the first.
+    last: Table,
     nodes: Slab<(Waiting, u32)>,
 }
 
@@ -33,7 +27,7 @@ pub(crate) fn key(to: u32, from: u32, context: u64, tag: u16) -> Key {
 
 impl Matching {
     pub(crate) const fn new() -> Matching {
-        Matching { lists: Slab::new(), of: Table::new(), nodes: Slab::new() }
+        Matching { last: Table::new(), nodes: Slab::new() }
     }
 
     /// A receive looks for its message: that and when it came, or the receive waits.
@@ -46,50 +40,44 @@ impl Matching {
 
     /// A message looks for its receive: that with the message, or the message waits.
     pub(crate) fn message(&mut self, key: Key, head: Head, time: u64) -> Option<(u32, Head)> {
-        let list = self.of.get(key);
-        if let Some(l) = list
-            && let (Waiting::Receive(request), _) = self.nodes[self.lists[l].first]
+        let last = self.last.get(key);
+        if let Some(last) = last
+            && let (Waiting::Receive(request), _) = self.nodes[self.nodes[last].1]
         {
-            self.pop(key, l);
+            self.pop(key, last);
             return Some((request, head));
         }
-        self.push(key, list, Waiting::Message(head, time));
+        self.push(key, last, Waiting::Message(head, time));
         None
     }
 
     fn meet(&mut self, key: Key, one: Waiting) -> Option<Waiting> {
-        let list = self.of.get(key);
-        if let Some(l) = list
-            && matches!(self.nodes[self.lists[l].first].0, Waiting::Message(..))
+        let last = self.last.get(key);
+        if let Some(last) = last
+            && matches!(self.nodes[self.nodes[last].1].0, Waiting::Message(..))
         {
-            return Some(self.pop(key, l));
+            return Some(self.pop(key, last));
         }
-        self.push(key, list, one);
+        self.push(key, last, one);
         None
     }
 
-    fn push(&mut self, key: Key, list: Option<u32>, one: Waiting) {
+    fn push(&mut self, key: Key, last: Option<u32>, one: Waiting) {
         let node = self.nodes.insert((one, NONE));
-        match list {
-            Some(l) => {
-                let last = std::mem::replace(&mut self.lists[l].last, node);
-                self.nodes[last].1 = node;
-            }
-            None => {
-                let l = self.lists.insert(List { first: node, last: node });
-                self.of.set(key, l);
-            }
-        }
+        let first = last.map_or(node, |last| std::mem::replace(&mut self.nodes[last].1, node));
+        self.nodes[node].1 = first;
+        self.last.set(key, node);
     }
 
-    fn pop(&mut self, key: Key, l: u32) -> Waiting {
-        let node = self.lists[l].first;
-        let (one, next) = std::mem::replace(&mut self.nodes[node], (Waiting::Nothing, NONE));
-        self.nodes.free(node);
-        self.lists[l].first = next;
-        if next == NONE {
-            self.lists.free(l);
-            self.of.remove(key);
+    /// Takes out the first of a ring.
+    fn pop(&mut self, key: Key, last: u32) -> Waiting {
+        let first = self.nodes[last].1;
+        let (one, next) = std::mem::replace(&mut self.nodes[first], (Waiting::Nothing, NONE));
+        self.nodes.free(first);
+        if first == last {
+            self.last.remove(key);
+        } else {
+            self.nodes[last].1 = next;
         }
         one
     }

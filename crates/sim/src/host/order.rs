@@ -29,21 +29,20 @@ impl Order {
 
     /// The number of the next message of a pair, at its source.
     pub(crate) fn number(&mut self, from: u32, to: u32) -> u64 {
-        let key = key((from, to));
-        let n = self.sent.get(key).unwrap_or(0);
-        self.sent.set(key, n + 1);
-        u64::from(n)
+        let next = self.sent.counter(key((from, to)));
+        *next += 1;
+        u64::from(*next - 1)
     }
 
     /// A message has come, with its number in `at`. If it is early it is kept; else it and those that waited for it, in order.
     pub(crate) fn arrived(&mut self, head: Head) -> Option<Head> {
         let (pair, n) = ((head.from, head.to), head.at as u32);
-        let expected = self.expected.get(key(pair)).unwrap_or(0);
-        if n != expected {
+        let expected = self.expected.counter(key(pair));
+        if n != *expected {
             self.early.insert((pair, n), head);
             return None;
         }
-        self.expected.set(key(pair), n + 1);
+        *expected += 1;
         Some(head)
     }
 
@@ -53,9 +52,9 @@ impl Order {
         if self.early.is_empty() {
             return None;
         }
-        let n = self.expected.get(key((from, to))).unwrap_or(0);
-        let head = self.early.remove(&((from, to), n))?;
-        self.expected.set(key((from, to)), n + 1);
+        let expected = self.expected.counter(key((from, to)));
+        let head = self.early.remove(&((from, to), *expected))?;
+        *expected += 1;
         Some(head)
     }
 }

@@ -25,18 +25,18 @@ impl Mail {
     }
 }
 
-/// A part's mail for the others.
+/// A part's mail for the others. Boxed, because it changes hands every window and is large.
 pub(crate) struct Outbox {
-    mail: Vec<Mail>,
+    mail: Vec<Box<Mail>>,
     /// Whom there is mail for, in the order in which it arose.
     addressed: Vec<u16>,
     /// Empty mail whose memory serves again.
-    spare: Vec<Mail>,
+    spare: Vec<Box<Mail>>,
 }
 
 impl Outbox {
     pub(super) fn new(parts: usize) -> Outbox {
-        let mail = (0..parts).map(|_| Mail::default()).collect();
+        let mail = (0..parts).map(|_| Box::default()).collect();
         Outbox { mail, addressed: Vec::new(), spare: Vec::new() }
     }
 
@@ -51,7 +51,7 @@ impl Outbox {
     }
 
     /// Takes out the mail for one of the parts that have some.
-    pub(crate) fn take(&mut self) -> Option<(u16, Mail)> {
+    pub(crate) fn take(&mut self) -> Option<(u16, Box<Mail>)> {
         // The last first: their order is of no account, because each receiver sorts its mail by sender.
         let to = self.addressed.pop()?;
         let empty = self.spare.pop().unwrap_or_default();
@@ -61,7 +61,7 @@ impl Outbox {
 
 impl Net<'_> {
     /// Takes in what another part has sent.
-    pub(crate) fn receive(&mut self, mut mail: Mail) {
+    pub(crate) fn receive(&mut self, mut mail: Box<Mail>) {
         let mut heads = mail.heads.drain(..);
         for (time, mut packet) in mail.packets.drain(..) {
             if packet.head != NONE {

@@ -16,7 +16,7 @@ use comm::{Comm, MachineError};
 use fiber::{Fibers, State};
 use spec::Time;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,12 +50,19 @@ struct Shared<'a> {
     /// Each thread's next event.
     next: Vec<AtomicU64>,
     failed: AtomicBool,
-    mail: Vec<Mutex<Vec<(u16, Mail)>>>,
+    mail: Vec<Letterbox>,
     scene: Scene,
     /// When phases began and ended, and how many of these there are.
     cuts: Mutex<Vec<Cut>>,
     cut_count: AtomicUsize,
     ends: Mutex<Vec<End>>,
+}
+
+/// Mail for a part from those of other threads. The flag spares its owner the lock when there is none.
+#[derive(Default)]
+struct Letterbox {
+    full: AtomicBool,
+    mail: Mutex<Vec<(u16, Box<Mail>)>>,
 }
 
 /// What is left of a part when the run is over.
@@ -201,7 +208,7 @@ impl comm::Machine for Simulator {
             barrier: Barrier::new(threads),
             next: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             failed: AtomicBool::new(false),
-            mail: (0..parts).map(|_| Mutex::default()).collect(),
+            mail: (0..parts).map(|_| Letterbox::default()).collect(),
             scene: Scene::new(&self.fabric),
             cuts: Mutex::default(),
             cut_count: AtomicUsize::new(0),
@@ -239,9 +246,21 @@ impl comm::Machine for Simulator {
 /// A part on its thread: its state, and its ranks' fibers. A fiber is made when its rank first runs, so that ranks which have
 /// nothing to do take turns on one stack.
 struct Post<'c, 'f> {
+    id: u16,
     cell: &'c RefCell<Part<'f>>,
     fibers: RefCell<Vec<u32>>,
     reel: RefCell<Reel>,
+    /// Its next event: most parts have none in most windows, and need not be looked at.
+    next: Cell<u64>,
+    /// Mail from parts of the same thread.
+    inbox: RefCell<Vec<(u16, Box<Mail>)>>,
+}
+
+impl Post<'_, '_> {
+    /// Looks anew when its next event is.
+    fn look(&self) {
+        self.next.set(self.cell.borrow_mut().net.clock.peek().unwrap_or(u64::MAX));
+    }
 }
 
 impl<'a> Shared<'a> {
@@ -267,7 +286,14 @@ impl<'a> Shared<'a> {
                 let mut part = cell.borrow_mut();
                 let ranks = part.host.ranks.len() as u32;
                 (0..ranks).for_each(|local| part.net.clock.push(0, Event::Resume(local)));
-                posts.push(Post { cell, fibers: RefCell::new(vec![NONE; ranks as usize]), reel: RefCell::default() });
+                posts.push(Post {
+                    id: part.net.id,
+                    cell,
+                    fibers: RefCell::new(vec![NONE; ranks as usize]),
+                    reel: RefCell::default(),
+                    next: Cell::new(0),
+                    inbox: RefCell::default(),
+                });
             }
             let outcome = self.windows(thread, &posts, fibers);
             let overflowed = fibers.overflowed();
@@ -305,7 +331,7 @@ impl<'a> Shared<'a> {
         let broken = |_| "another thread of the simulator panicked".to_string();
         let (mut failed, mut cuts) = (false, 0);
         loop {
-            let mine = posts.iter().filter_map(|p| p.cell.borrow_mut().net.clock.peek()).min().unwrap_or(u64::MAX);
+            let mine = posts.iter().map(|p| p.next.get()).min().unwrap_or(u64::MAX);
             self.next[thread].store(mine, Ordering::Release);
             self.barrier.wait().map_err(broken)?;
             let next = self.next.iter().map(|n| n.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
@@ -316,14 +342,16 @@ impl<'a> Shared<'a> {
             // What a part does to another takes effect after the look-ahead at the earliest, so after this window.
             // A part alone has no end of a window, so its slices end where they should.
             let limit = next.saturating_add(self.fabric.lookahead).min(if self.alone() { due } else { u64::MAX });
-            for post in posts {
+            for post in posts.iter().filter(|p| p.next.get() < limit) {
                 self.run_part(post, limit, fibers);
                 let mut part = post.cell.borrow_mut();
-                self.hand_over(&mut part);
+                self.hand_over(&mut part, posts);
                 self.note_cuts(&mut part);
                 if part.net.clock.failure.is_some() {
                     self.failed.store(true, Ordering::Release);
                 }
+                drop(part);
+                post.look();
             }
             self.barrier.wait().map_err(broken)?;
             // Read here, where nobody sets it: all threads must decide alike.
@@ -331,15 +359,25 @@ impl<'a> Shared<'a> {
             if cuts < self.cut_count.load(Ordering::Acquire) {
                 cuts = self.cut(posts, cuts);
             }
-            for post in posts {
-                let Part { host, net, .. } = &mut *post.cell.borrow_mut();
-                let mut mail = lock(&self.mail[usize::from(net.id)]);
-                // A part hands over at most one mail per receiver and window, so no two keys are equal.
-                mail.sort_unstable_by_key(|m| m.0);
-                mail.drain(..).for_each(|(_, m)| net.receive(m));
-                drop(mail);
-                self.meetings.hand_out(host, net);
-            }
+            posts.iter().for_each(|post| self.take_in(post));
+        }
+    }
+
+    /// Takes in what others did to a part in the window that is over.
+    fn take_in(&self, post: &Post<'_, 'a>) {
+        let mut mail = post.inbox.borrow_mut();
+        let Part { host, net, .. } = &mut *post.cell.borrow_mut();
+        let letterbox = &self.mail[usize::from(net.id)];
+        if letterbox.full.load(Ordering::Acquire) {
+            letterbox.full.store(false, Ordering::Relaxed);
+            mail.append(&mut lock(&letterbox.mail));
+        }
+        // A part hands over at most one mail per receiver and window, so no two keys are equal.
+        mail.sort_unstable_by_key(|m| m.0);
+        let came = !mail.is_empty();
+        mail.drain(..).for_each(|(_, m)| net.receive(m));
+        if self.meetings.hand_out(host, net) || came {
+            post.next.set(net.clock.peek().unwrap_or(u64::MAX));
         }
     }
 
@@ -377,9 +415,18 @@ impl<'a> Shared<'a> {
     }
 
     /// Puts a part's mail where its receivers find it after the window.
-    fn hand_over(&self, part: &mut Part<'_>) {
+    fn hand_over(&self, part: &mut Part<'_>, posts: &[Post<'_, 'a>]) {
+        // The parts of a thread are numbered one after the other.
+        let first = usize::from(posts[0].id);
         while let Some((to, mail)) = part.net.mail.take() {
-            lock(&self.mail[usize::from(to)]).push((part.net.id, mail));
+            match usize::from(to).checked_sub(first).and_then(|i| posts.get(i)) {
+                Some(near) => near.inbox.borrow_mut().push((part.net.id, mail)),
+                None => {
+                    let letterbox = &self.mail[usize::from(to)];
+                    lock(&letterbox.mail).push((part.net.id, mail));
+                    letterbox.full.store(true, Ordering::Release);
+                }
+            }
         }
     }
 
