@@ -286,6 +286,33 @@ pub fn agree<C: Comm + ?Sized>(comm: &C, x: f64, how: Reduce) -> f64 {
 }
 
 /// Runs `work` with operations under way; those that it starts are complete when this returns.
+///
+/// ```
+/// # use tailback_comm::{Machine, Op, overlap, solo::Solo};
+/// # let body = |comm: &dyn tailback_comm::Comm| {
+/// let mut got = [0];
+/// overlap(comm, |pending| {
+///     pending.start(vec![Op::recv(0, 1, &mut got)]);
+///     comm.exchange(&mut [Op::send(0, 1, &[7])]);
+/// });
+/// assert_eq!(got, [7]);
+/// # };
+/// # Solo::new(|| spec::Time::ZERO).run(&body).unwrap();
+/// ```
+///
+/// Buffers must outlive the call, so the compiler refuses one that ends with the work:
+///
+/// ```compile_fail,E0597
+/// # use tailback_comm::{Machine, Op, overlap, solo::Solo};
+/// # let body = |comm: &dyn tailback_comm::Comm| {
+/// overlap(comm, |pending| {
+///     let mut got = [0];
+///     pending.start(vec![Op::recv(0, 1, &mut got)]);
+///     comm.exchange(&mut [Op::send(0, 1, &[7])]);
+/// });
+/// # };
+/// # Solo::new(|| spec::Time::ZERO).run(&body).unwrap();
+/// ```
 pub fn overlap<'b, C: Comm + ?Sized, R>(comm: &C, work: impl FnOnce(&mut dyn Pending<'b>) -> R) -> R {
     // An object-safe call can neither take a closure by value nor return what it returns.
     let (mut work, mut result) = (Some(work), None);
