@@ -73,7 +73,7 @@ pub(super) fn load(
         groups.say_warm(world, part);
         orders.heart.tell(Beat::Block);
         let begin = world.now();
-        let leader = part.leads().then(|| Leader { told, pending, orders, begin, burst: begin, step_s: None });
+        let leader = part.leads().then_some(Leader { told, pending, orders, begin, burst: begin, step_s: None });
         let pattern = pattern.as_deref_mut();
         batches(world, part, pattern, leader, orders, (&mut looks, &mut recorder));
         partial.elapsed = world.now().since(begin).secs();
