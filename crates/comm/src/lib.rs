@@ -171,12 +171,17 @@ impl Reduce {
     }
 }
 
-/// Operations under way. Dropping one waits for it.
-pub trait Pending {
-    /// Whether it is complete; never waits. On a simulated machine a look costs virtual time, so a loop that only looks ends.
-    fn test(&mut self) -> bool;
-    /// Waits until it is complete.
-    fn wait(self: Box<Self>);
+/// The number of a set of operations that were started together, from 0 in each [`Comm::overlap`].
+pub type Set = usize;
+
+/// Operations under way beside work. It is only lent: whoever waits for them in the end is [`Comm::overlap`], so nobody can leak them.
+pub trait Pending<'b> {
+    /// Starts all operations in order.
+    fn start(&mut self, ops: Vec<Op<'b>>) -> Set;
+    /// Whether a set is complete; never waits. On a simulated machine a look costs virtual time, so a loop that only looks ends.
+    fn test(&mut self, set: Set) -> bool;
+    /// Waits until a set is complete.
+    fn wait(&mut self, set: Set);
 }
 
 /// A sum over a communicator under way.
@@ -211,12 +216,12 @@ pub trait Comm {
     fn now(&self) -> Time;
     /// Starts all operations in order and waits for all.
     fn exchange(&self, ops: &mut [Op<'_>]);
-    /// Starts all operations in order, to overlap them with work.
+    /// Calls `work` once, which may start operations and do something else beside them; then waits for those that are left, in the order
+    /// of their start. [`overlap`] calls it for any closure.
     ///
-    /// What is returned must be dropped or waited for, never leaked (`mem::forget`): a real machine reads and writes the buffers until
-    /// then, and a leak ends their borrow. No value that is returned can prevent that. A call that takes the work as a closure and waits
-    /// before it returns could; the engine's stop signals, which are under way while the load runs, are what stands against it.
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a>;
+    /// No buffer is touched once this has returned or unwound. A real machine reads and writes buffers until their operations are
+    /// complete, so it must wait for them also when `work` panics.
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>));
     /// Local work: a real machine runs `f`; a simulated one runs it too and charges its price in virtual time.
     fn compute(&self, work: Work, f: &mut dyn FnMut());
     /// Local work by its price alone: a simulated machine charges `work` and returns true; a real one returns false, and the
@@ -278,6 +283,44 @@ pub fn agree<C: Comm + ?Sized>(comm: &C, x: f64, how: Reduce) -> f64 {
     let mut value = [x];
     comm.allreduce(Vector::Values(&mut value), how);
     value[0]
+}
+
+/// Runs `work` with operations under way; those that it starts are complete when this returns.
+///
+/// ```
+/// # use tailback_comm::{Machine, Op, overlap, solo::Solo};
+/// # let body = |comm: &dyn tailback_comm::Comm| {
+/// let mut got = [0];
+/// overlap(comm, |pending| {
+///     pending.start(vec![Op::recv(0, 1, &mut got)]);
+///     comm.exchange(&mut [Op::send(0, 1, &[7])]);
+/// });
+/// assert_eq!(got, [7]);
+/// # };
+/// # Solo::new(|| spec::Time::ZERO).run(&body).unwrap();
+/// ```
+///
+/// Buffers must outlive the call, so the compiler refuses one that ends with the work:
+///
+/// ```compile_fail,E0597
+/// # use tailback_comm::{Machine, Op, overlap, solo::Solo};
+/// # let body = |comm: &dyn tailback_comm::Comm| {
+/// overlap(comm, |pending| {
+///     let mut got = [0];
+///     pending.start(vec![Op::recv(0, 1, &mut got)]);
+///     comm.exchange(&mut [Op::send(0, 1, &[7])]);
+/// });
+/// # };
+/// # Solo::new(|| spec::Time::ZERO).run(&body).unwrap();
+/// ```
+pub fn overlap<'b, C: Comm + ?Sized, R>(comm: &C, work: impl FnOnce(&mut dyn Pending<'b>) -> R) -> R {
+    // An object-safe call can neither take a closure by value nor return what it returns.
+    let (mut work, mut result) = (Some(work), None);
+    comm.overlap(&mut |pending| {
+        let work = work.take().expect("a machine calls the work once");
+        result = Some(work(pending));
+    });
+    result.expect("a machine calls the work")
 }
 
 /// Something that runs the same body on many ranks.

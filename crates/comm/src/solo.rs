@@ -5,7 +5,7 @@
 //! reason. The clock is an argument: nothing here knows the time.
 
 use crate::{
-    Access, Buffer, Comm, Data, Machine, MachineError, Node, Op, Pending, PendingSum, Rank, Refusal, Tag, Window,
+    Access, Buffer, Comm, Data, Machine, MachineError, Node, Op, Pending, PendingSum, Rank, Refusal, Set, Tag, Window,
 };
 use spec::{Time, Work};
 use std::cell::RefCell;
@@ -84,40 +84,46 @@ struct Alone<'m> {
 
 /// Receives under way.
 struct Receives<'a> {
-    mail: &'a RefCell<Mail>,
     left: Vec<((Tag, u64), Buffer<'a>)>,
 }
 
 impl Receives<'_> {
-    fn look(&mut self) -> bool {
-        let mut mail = self.mail.borrow_mut();
+    fn look(&mut self, mail: &RefCell<Mail>) -> bool {
+        let mut mail = mail.borrow_mut();
         self.left.retain_mut(|(key, into)| !mail.deliver(*key, into));
         self.left.is_empty()
     }
-    fn finish(&mut self) {
-        if !self.look() {
+    fn finish(&mut self, mail: &RefCell<Mail>) {
+        if !self.look(mail) {
             let tags: Vec<Tag> = self.left.iter().map(|((tag, _), _)| *tag).collect();
-            self.left.clear();
             panic!("the only rank waits for messages to itself that it has not sent (tags {tags:?})");
         }
     }
 }
 
-impl Pending for Receives<'_> {
-    fn test(&mut self) -> bool {
-        self.look()
-    }
-    fn wait(mut self: Box<Self>) {
-        self.finish();
-    }
+/// What was started, of which only receives can be left.
+struct Sets<'a, 'b> {
+    mail: &'a RefCell<Mail>,
+    sets: Vec<Receives<'b>>,
 }
 
-impl Drop for Receives<'_> {
-    fn drop(&mut self) {
-        // A second panic during the first would end the process without its reason.
-        if !std::thread::panicking() {
-            self.finish();
+impl<'b> Pending<'b> for Sets<'_, 'b> {
+    fn start(&mut self, ops: Vec<Op<'b>>) -> Set {
+        let mut left = Vec::new();
+        for op in ops {
+            match op {
+                Op::Send { tag, data, .. } => self.mail.borrow_mut().send(tag, data),
+                Op::Recv { tag, into, .. } => left.push(((tag, next(&mut self.mail.borrow_mut().asked, tag)), into)),
+            }
         }
+        self.sets.push(Receives { left });
+        self.sets.len() - 1
+    }
+    fn test(&mut self, set: Set) -> bool {
+        self.sets[set].look(self.mail)
+    }
+    fn wait(&mut self, set: Set) {
+        self.sets[set].finish(self.mail);
     }
 }
 
@@ -189,17 +195,12 @@ impl Comm for Alone<'_> {
             }
         }
         // Receives look only after every send was made, so a receive may stand before its send.
-        Receives { mail: &self.mail, left: receives }.finish();
+        Receives { left: receives }.finish(&self.mail);
     }
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        let mut left = Vec::new();
-        for op in ops {
-            match op {
-                Op::Send { tag, data, .. } => self.mail.borrow_mut().send(tag, data),
-                Op::Recv { tag, into, .. } => left.push(((tag, next(&mut self.mail.borrow_mut().asked, tag)), into)),
-            }
-        }
-        Box::new(Receives { mail: &self.mail, left })
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        let mut under_way = Sets { mail: &self.mail, sets: Vec::new() };
+        work(&mut under_way);
+        under_way.sets.iter_mut().for_each(|set| set.finish(&self.mail));
     }
     fn compute(&self, _: Work, f: &mut dyn FnMut()) {
         f();

@@ -1,9 +1,12 @@
 //! Runs the conformance list on real MPI: `mpirun -n 3 conformance`. `scripts/mpi-conformance` runs it on what is installed.
 //!
+//! Before the list it checks what only a machine whose library writes into buffers by itself must do.
+//!
 //! Rank 0 prints the machine's facts on stderr and one line on stdout: `N passed, 0 failed`. A check that fails panics, which
 //! ends the job on all ranks.
 
-use comm::{Machine as _, conformance};
+use comm::{Comm, Machine as _, Op, conformance, overlap};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tailback_mpi::{MpiError, MpiMachine, abort, find};
 
@@ -12,6 +15,25 @@ fn main() {
         eprintln!("tailback: {error}");
         std::process::exit(1);
     }
+}
+
+/// Operations are waited for also when the work beside them unwinds: their buffers are gone soon after.
+fn unwinding_waits(comm: &dyn Comm) {
+    // Far more than any library sends before the receiver asks for it.
+    const LONG: usize = 16 << 20;
+    let (me, size) = (comm.rank(), comm.size());
+    let (next, previous) = ((me + 1) % size, (me + size - 1) % size);
+    let sent = vec![me as u8 + 1; LONG];
+    let mut got = vec![0; LONG];
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        overlap(comm, |pending| {
+            pending.start(vec![Op::recv(previous, 1, &mut got), Op::send(next, 1, &sent)]);
+            // Not a panic, which would end the job before anything is unwound.
+            resume_unwind(Box::new(()));
+        });
+    }));
+    assert!(unwound.is_err(), "rank {me}: the work's end was swallowed");
+    assert!(got.iter().all(|&byte| byte == previous as u8 + 1), "rank {me}: a receive was left under way");
 }
 
 fn run() -> Result<(), MpiError> {
@@ -28,6 +50,7 @@ fn run() -> Result<(), MpiError> {
         {
             eprintln!("no windows: {}", refusal.0);
         }
+        unwinding_waits(comm);
         conformance::run_all(comm, |check| {
             passed.fetch_add(1, Ordering::Relaxed);
             if comm.rank() == 0 {

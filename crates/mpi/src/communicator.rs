@@ -7,7 +7,7 @@
 use crate::abi::{Abi, UNDEFINED};
 use crate::abort::abort;
 use crate::context::Context;
-use crate::pending::{Sum, Transfers};
+use crate::pending::{Sum, UnderWay};
 use crate::scratch::Scratch;
 use crate::table::Api;
 use crate::window::{Memory, allocate};
@@ -402,8 +402,9 @@ impl<A: Abi> Comm for Communicator<'_, A> {
         }
     }
 
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        Box::new(Transfers::start(self, ops))
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        // Dropped here, whether `work` returns or unwinds, and with it what is left is waited for.
+        work(&mut UnderWay::new(self));
     }
 
     fn compute(&self, _: Work, f: &mut dyn FnMut()) {

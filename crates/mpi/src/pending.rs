@@ -3,21 +3,44 @@
 use crate::abi::Abi;
 use crate::communicator::Communicator;
 use crate::scratch::Scratch;
-use comm::{Op, Pending, PendingSum};
+use comm::{Op, Pending, PendingSum, Set};
+
+/// All sets of one call of [`comm::Comm::overlap`]. It lives in the frame of that call, which lends it as a trait object: no safe code
+/// can move it out of there, so its sets are dropped before the borrow of their buffers (`'b`) ends.
+pub(crate) struct UnderWay<'a, 'b, A: Abi> {
+    comm: &'a Communicator<'a, A>,
+    sets: Vec<Transfers<'a, 'b, A>>,
+}
+
+impl<'a, A: Abi> UnderWay<'a, '_, A> {
+    pub fn new(comm: &'a Communicator<'a, A>) -> Self {
+        UnderWay { comm, sets: Vec::new() }
+    }
+}
+
+impl<'b, A: Abi> Pending<'b> for UnderWay<'_, 'b, A> {
+    fn start(&mut self, ops: Vec<Op<'b>>) -> Set {
+        self.sets.push(Transfers::start(self.comm, ops));
+        self.sets.len() - 1
+    }
+    fn test(&mut self, set: Set) -> bool {
+        self.sets[set].test()
+    }
+    fn wait(&mut self, set: Set) {
+        self.sets[set].wait();
+    }
+}
 
 /// Messages under way. They are waited for when this is dropped, because the library writes into the buffers until then.
-///
-/// Leaking it (`mem::forget`) while messages are under way would leave the buffers with the library after their borrow has
-/// ended; nobody may do that: see [`comm::Comm::begin`].
-pub(crate) struct Transfers<'a, A: Abi> {
+struct Transfers<'a, 'b, A: Abi> {
     comm: &'a Communicator<'a, A>,
-    ops: Vec<Op<'a>>,
+    ops: Vec<Op<'b>>,
     /// `None` once all messages are complete.
     scratch: Option<Scratch<A>>,
 }
 
-impl<'a, A: Abi> Transfers<'a, A> {
-    pub fn start(comm: &'a Communicator<'a, A>, mut ops: Vec<Op<'a>>) -> Transfers<'a, A> {
+impl<'a, 'b, A: Abi> Transfers<'a, 'b, A> {
+    fn start(comm: &'a Communicator<'a, A>, mut ops: Vec<Op<'b>>) -> Self {
         let mut scratch = comm.take_scratch();
         comm.post(&mut ops, &mut scratch);
         Transfers { comm, ops, scratch: Some(scratch) }
@@ -27,9 +50,7 @@ impl<'a, A: Abi> Transfers<'a, A> {
     fn release(&mut self) {
         self.comm.context.pool.borrow_mut().extend(self.scratch.take());
     }
-}
 
-impl<A: Abi> Pending for Transfers<'_, A> {
     fn test(&mut self) -> bool {
         let Some(scratch) = &mut self.scratch else { return true };
         let api = self.comm.context.api;
@@ -47,13 +68,9 @@ impl<A: Abi> Pending for Transfers<'_, A> {
         }
         complete != 0
     }
-    fn wait(self: Box<Self>) {
-        drop(self);
-    }
-}
 
-impl<A: Abi> Drop for Transfers<'_, A> {
-    fn drop(&mut self) {
+    /// Waits; a second time has no effect.
+    fn wait(&mut self) {
         if let Some(scratch) = &mut self.scratch {
             self.comm.finish(&self.ops, scratch);
         }
@@ -61,7 +78,14 @@ impl<A: Abi> Drop for Transfers<'_, A> {
     }
 }
 
-/// A sum under way.
+impl<A: Abi> Drop for Transfers<'_, '_, A> {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+/// A sum under way. Unlike messages it borrows nothing that the library touches, so it may be a value that a caller could leak
+/// (`mem::forget`): the numbers have memory of their own, which is leaked with it and stays the library's.
 pub(crate) struct Sum<'a, A: Abi> {
     comm: &'a Communicator<'a, A>,
     /// What this rank gives, and the result. Raw, because the library reads and writes it while this value moves.
@@ -75,7 +99,7 @@ impl<'a, A: Abi> Sum<'a, A> {
         let values = Box::into_raw(Box::new([x, 0.0]));
         let mut request = api.handles.request_null;
         let (double, sum) = (api.handles.double, api.handles.sum);
-        // SAFETY: both values live until the request is complete, which the drop waits for.
+        // SAFETY: both values live until the request is complete, which the drop waits for; without a drop they live for ever.
         let code = unsafe {
             let first = values.cast::<f64>();
             (api.iallreduce)(first.cast(), first.add(1).cast(), 1, double, sum, comm.handle, &mut request)

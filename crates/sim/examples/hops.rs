@@ -8,7 +8,7 @@
 //! message is one packet, and the host's part of the work (sends, matching, receives) is paid for every packet; with 65536 it
 //! is spread over sixteen. Ranks wait for their messages a chunk of time at a time, so that switching between them costs little.
 
-use comm::{Buffer, Comm, Data, Machine as _, Op, Pending};
+use comm::{Buffer, Comm, Data, Machine as _, Op, Pending, Set, overlap};
 use spec::{Rng, Time};
 use std::collections::VecDeque;
 use tailback_sim::{Config, Simulator};
@@ -60,22 +60,21 @@ fn schedule(config: &Config, load: f64, bytes: usize, us: u64) -> Vec<Vec<Chunk>
     chunks
 }
 
-fn traffic(comm: &dyn Comm, chunks: &[Vec<Chunk>], bytes: usize) {
-    let mut under_way: VecDeque<Vec<Box<dyn Pending>>> = VecDeque::new();
+fn traffic(comm: &dyn Comm, pending: &mut dyn Pending<'_>, chunks: &[Vec<Chunk>], bytes: usize) {
+    let mut under_way: VecDeque<Vec<Set>> = VecDeque::new();
     for chunk in chunks {
         let mine = &chunk[comm.rank()];
         let receive = |&from: &u32| Op::Recv { from: from as usize, tag: 1, into: Buffer::Len(bytes) };
-        let mut pending = vec![comm.begin(mine.receives.iter().map(receive).collect())];
+        let mut sets = vec![pending.start(mine.receives.iter().map(receive).collect())];
         for &(time, to) in &mine.sends {
             comm.pause(Time::from_ps(time.saturating_sub(comm.now().ps())));
-            pending.push(comm.begin(vec![Op::Send { to: to as usize, tag: 1, data: Data::Len(bytes) }]));
+            sets.push(pending.start(vec![Op::Send { to: to as usize, tag: 1, data: Data::Len(bytes) }]));
         }
-        under_way.push_back(pending);
+        under_way.push_back(sets);
         if under_way.len() > BEHIND {
-            under_way.pop_front().into_iter().flatten().for_each(|p| p.wait());
+            under_way.pop_front().into_iter().flatten().for_each(|set| pending.wait(set));
         }
     }
-    under_way.into_iter().flatten().for_each(|p| p.wait());
 }
 
 fn config(network: &str, routing: &str, threads: usize) -> Result<Config, String> {
@@ -107,7 +106,8 @@ fn main() -> Result<(), String> {
         let machine = Simulator::new(config(network, routing, number(5, "1")? as usize)?).map_err(|e| e.to_string())?;
         let chunks = schedule(machine.config(), load, bytes, us);
         let (start, before) = (std::time::Instant::now(), cpu());
-        machine.run(&|comm| traffic(comm, &chunks, bytes)).map_err(|e| e.to_string())?;
+        let body = |comm: &dyn Comm| overlap(comm, |pending| traffic(comm, pending, &chunks, bytes));
+        machine.run(&body).map_err(|e| e.to_string())?;
         let (s, cpu, wall) = (machine.stats(), cpu() - before, start.elapsed().as_secs_f64());
         let header = f64::from(machine.config().nic.header) / f64::from(machine.config().nic.mtu);
         let full = machine.config().nic.rate.bytes_per_s() * machine.config().nodes as f64;

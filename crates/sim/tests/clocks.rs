@@ -2,7 +2,7 @@
 
 mod common;
 
-use comm::Op;
+use comm::{Op, overlap};
 use common::{machine, recv, run, send};
 use spec::Time;
 use std::sync::Mutex;
@@ -39,11 +39,12 @@ fn counters_are_read_at_the_clock_of_the_rank() {
     let m = machine("nodes = 2\nranks_per_node = 1\n[protocol]\neager = \"1MiB\"\n");
     run(&m, |comm| {
         let op: Op<'_> = if comm.rank() == 0 { send(1, 1, bytes) } else { recv(0, 1, bytes) };
-        let pending = comm.begin(vec![op]);
-        comm.pause(LATE);
-        let sent = comm.counters().iter().find(|c| c.0 == "nic0.tx_bytes").map_or(0, |c| c.1);
-        assert_eq!(sent >= bytes as u64, comm.rank() == 0, "rank {} has sent {sent} bytes", comm.rank());
-        pending.wait();
+        overlap(comm, |pending| {
+            pending.start(vec![op]);
+            comm.pause(LATE);
+            let sent = comm.counters().iter().find(|c| c.0 == "nic0.tx_bytes").map_or(0, |c| c.1);
+            assert_eq!(sent >= bytes as u64, comm.rank() == 0, "rank {} has sent {sent} bytes", comm.rank());
+        });
     });
 }
 
@@ -98,12 +99,13 @@ fn receive_ends(early: bool, look: bool) -> Time {
             return;
         }
         comm.pause(if early { LATE } else { Time::ZERO });
-        let mut pending = comm.begin(vec![recv(0, 1, 8)]);
-        comm.pause(if early { Time::ZERO } else { LATE });
-        if look {
-            assert!(pending.test(), "the message is there");
-        }
-        pending.wait();
+        overlap(comm, |pending| {
+            let receive = pending.start(vec![recv(0, 1, 8)]);
+            comm.pause(if early { Time::ZERO } else { LATE });
+            if look {
+                assert!(pending.test(receive), "the message is there");
+            }
+        });
         *end.lock().unwrap() = comm.now();
     });
     end.into_inner().unwrap()

@@ -75,8 +75,8 @@ impl Comm for Forgetful<'_> {
             }
         }
     }
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        self.0.begin(ops)
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        self.0.overlap(work);
     }
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
         self.0.compute(work, f);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use comm::{Access, Comm, Data, Op, Reduce, agree};
+use comm::{Access, Comm, Data, Op, Reduce, agree, overlap};
 use common::{machine, recv, run, send};
 use spec::Rng;
 use tailback_sim::Stats;
@@ -14,9 +14,10 @@ fn mixture(comm: &dyn Comm) {
         let shift = 1 + Rng::new(3, "mixture", round).below(size as u64 - 1) as usize;
         let bytes = [8, 3000, 20_000][round as usize % 3];
         let ops = vec![recv((me + size - shift) % size, 1, bytes), send((me + shift) % size, 1, bytes)];
-        let pending = comm.begin(ops);
-        comm.charge(spec::Work::flops(me as u64 * 100));
-        pending.wait();
+        overlap(comm, |pending| {
+            pending.start(ops);
+            comm.charge(spec::Work::flops(me as u64 * 100));
+        });
     }
     let sum = comm.start_sum(me as f64);
     // An incast.

@@ -56,11 +56,12 @@ fn a_panic_names_its_rank_and_the_rest_is_unwound() {
     for text in ["nodes = 3\n", "nodes = 4\nthreads = 2\nthreads_from = 0\n[topology]\nkind = \"chain\"\n"] {
         let m = machine(text);
         let error = failure(&m, |comm| {
-            let pending = comm.begin(vec![recv(0, 1, 8)]);
-            if comm.rank() == 2 {
-                panic!("rank two is out of sorts");
-            }
-            pending.wait();
+            comm::overlap(comm, |pending| {
+                pending.start(vec![recv(0, 1, 8)]);
+                if comm.rank() == 2 {
+                    panic!("rank two is out of sorts");
+                }
+            });
         });
         assert!(error.0.ends_with("rank 2: rank two is out of sorts"), "{error}");
         // The machine is good for another run.

@@ -12,7 +12,7 @@ use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
 use crate::kernel::Pattern;
-use comm::{Comm, Pending};
+use comm::{Comm, Pending, Set, overlap};
 use record::{Ended, Metric, Payload, Phase, Pulse, Role, Stop};
 use spec::Time;
 
@@ -58,22 +58,45 @@ pub(super) fn load(
     metric: Metric,
     orders: &Orders<'_>,
 ) -> Partial {
-    let (stop, heart) = (orders.stop, orders.heart);
-    let mut recorder = Recorder::new(metric, stop.steps);
+    let mut recorder = Recorder::new(metric, orders.stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
     let mut looks = Looks::load(orders.payload);
     let mut room = Vec::new();
-    // Listens before it says that it is warm: a measured job without work sends its stop right after that.
-    let told = groups.listen(world, part, &mut room);
-    if let Some(pattern) = pattern.as_deref_mut() {
-        pattern.arrange(0);
-        // At least one: "warm" means that a step went through the network.
-        looks.block(world, pattern, (stop.warmup.max(1), 0), End::Open, None);
+    overlap(world, |pending| {
+        // Listens before it says that it is warm: a measured job without work sends its stop right after that.
+        let told = groups.listen(pending, part, &mut room);
+        if let Some(pattern) = pattern.as_deref_mut() {
+            pattern.arrange(0);
+            // At least one: "warm" means that a step went through the network.
+            looks.block(world, pattern, (orders.stop.warmup.max(1), 0), End::Open, None);
+        }
+        groups.say_warm(world, part);
+        orders.heart.tell(Beat::Block);
+        let begin = world.now();
+        let leader = part.leads().then_some(Leader { told, pending, orders, begin, burst: begin, step_s: None });
+        let pattern = pattern.as_deref_mut();
+        batches(world, part, pattern, leader, orders, (&mut looks, &mut recorder));
+        partial.elapsed = world.now().since(begin).secs();
+    });
+    if let Some(pattern) = pattern {
+        looks.finish(world, pattern);
+        partial.coverage = looks.coverage(pattern);
     }
-    groups.say_warm(world, part);
-    heart.tell(Beat::Block);
-    let begin = world.now();
-    let mut leader = part.leads().then(|| Leader { told, orders, begin, burst: begin, step_s: None });
+    partial.verdict = looks.verdict();
+    partial.take(recorder);
+    partial
+}
+
+/// Batch after batch, until the leader has said to stop.
+fn batches(
+    world: &dyn Comm,
+    part: &Part<'_>,
+    mut pattern: Option<&mut (dyn Pattern + '_)>,
+    mut leader: Option<Leader<'_, '_>>,
+    orders: &Orders<'_>,
+    (looks, recorder): (&mut Looks, &mut Recorder),
+) {
+    let (stop, heart) = (orders.stop, orders.heart);
     // The first step tells how long steps take.
     let mut steps = 1;
     loop {
@@ -81,7 +104,7 @@ pub(super) fn load(
         let wish = leader.as_mut().map_or(0, |l| l.wish(start));
         let sum = part.group.start_sum(wish as f64);
         if let Some(pattern) = pattern.as_deref_mut() {
-            looks.block(world, pattern, (0, steps), End::Open, Some(&mut recorder));
+            looks.block(world, pattern, (0, steps), End::Open, Some(recorder));
         }
         let agreed = sum.wait() as u64;
         heart.tell(Beat::Block);
@@ -96,22 +119,13 @@ pub(super) fn load(
             leader.iter_mut().for_each(|leader| leader.burst = world.now());
         }
     }
-    partial.elapsed = world.now().since(begin).secs();
-    if let Some(told) = leader.and_then(|l| l.told) {
-        told.wait();
-    }
-    if let Some(pattern) = pattern {
-        looks.finish(world, pattern);
-        partial.coverage = looks.coverage(pattern);
-    }
-    partial.verdict = looks.verdict();
-    partial.take(recorder);
-    partial
 }
 
 /// What the leader of a job knows that the others do not.
-struct Leader<'a> {
-    told: Option<Box<dyn Pending + 'a>>,
+struct Leader<'a, 'b> {
+    /// The stop signals of the measured jobs, if there are any.
+    told: Option<Set>,
+    pending: &'a mut dyn Pending<'b>,
     orders: &'a Orders<'a>,
     begin: Time,
     /// Start of the present burst.
@@ -120,11 +134,11 @@ struct Leader<'a> {
     step_s: Option<f64>,
 }
 
-impl Leader<'_> {
+impl Leader<'_, '_> {
     fn wish(&mut self, now: Time) -> u64 {
         let stop = self.orders.stop;
-        let over = match &mut self.told {
-            Some(told) => told.test(),
+        let over = match self.told {
+            Some(told) => self.pending.test(told),
             None => {
                 stop.time_s.is_some_and(|limit| now.since(self.begin).secs() >= limit) || (self.orders.asked_to_stop)()
             }

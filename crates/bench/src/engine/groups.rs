@@ -2,7 +2,7 @@
 
 use super::Run;
 use comm::collectives::FIRST_FREE_TAG;
-use comm::{Comm, Op, Pending, Rank, Reduce, Tag, Vector};
+use comm::{Comm, Op, Pending, Rank, Reduce, Set, Tag, Vector};
 use record::{Instances, Members, Phase, Role};
 
 /// "My job is warm": from the leader of each background job to the leader of each measured one.
@@ -125,19 +125,15 @@ impl<'w> Groups<'w> {
         }
     }
 
-    /// On the leader of a background job: the stop signals of all measured jobs, one place in `room` for each. None without any.
-    pub fn listen<'a>(
-        &self,
-        world: &'a dyn Comm,
-        part: &Part<'_>,
-        room: &'a mut Vec<u8>,
-    ) -> Option<Box<dyn Pending + 'a>> {
+    /// On the leader of a background job: receives the stop signals of all measured jobs, one place in `room` for each. None without any.
+    /// `pending` is the world's.
+    pub fn listen<'b>(&self, pending: &mut dyn Pending<'b>, part: &Part<'_>, room: &'b mut Vec<u8>) -> Option<Set> {
         let from: Vec<Rank> = self.leaders(Role::Measured).collect();
         if !part.leads() || from.is_empty() {
             return None;
         }
         room.resize(from.len(), 0);
         let ops = from.into_iter().zip(room.chunks_mut(1)).map(|(from, byte)| Op::recv(from, STOP, byte)).collect();
-        Some(world.begin(ops))
+        Some(pending.start(ops))
     }
 }

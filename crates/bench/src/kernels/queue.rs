@@ -3,7 +3,7 @@
 use super::pair::{leads, partner};
 use crate::kernel::{Declares, Kernel, Pattern, Room, Setup, Traits};
 use crate::payload::Mail;
-use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag};
+use comm::{Comm, FIRST_RESERVED_TAG, Op, Refusal, Tag, overlap};
 use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
@@ -77,10 +77,11 @@ impl Pattern for Queue<'_> {
             let tag = |i: usize| FIRST + if reverse { n - 1 - i } else { i } as Tag;
             let receive = |(i, into)| Op::Recv { from: peer, tag: tag(i), into };
             let ops = into.lanes().enumerate().map(receive).collect();
-            let pending = comm.begin(ops);
-            // Only now are all receives posted.
-            comm.exchange(&mut [Op::send(peer, GO, &[1])]);
-            pending.wait();
+            overlap(comm, |pending| {
+                pending.start(ops);
+                // Only now are all receives posted.
+                comm.exchange(&mut [Op::send(peer, GO, &[1])]);
+            });
             return Some(Work::messages(1, 1));
         }
         comm.exchange(&mut [Op::recv(peer, GO, &mut [0])]);

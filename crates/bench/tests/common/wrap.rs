@@ -1,6 +1,6 @@
 //! A machine with something changed on the way to it: clocks that differ, messages that are counted or spoiled, work that is not done.
 
-use comm::{Access, Comm, Data, Node, Op, Pending, PendingSum, Rank, Refusal, Window};
+use comm::{Access, Comm, Data, Node, Op, Pending, PendingSum, Rank, Refusal, Set, Window};
 use spec::{Time, Work};
 use std::cell::Cell;
 
@@ -68,9 +68,8 @@ impl Comm for Wrapped<'_> {
         self.hook.ops(ops);
         self.inner.exchange(ops);
     }
-    fn begin<'a>(&'a self, mut ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        self.hook.ops(&mut ops);
-        self.inner.begin(ops)
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        self.inner.overlap(&mut |inner| work(&mut WrappedPending { inner, hook: self.hook }));
     }
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
         if self.hook.works() { self.inner.compute(work, f) } else { self.inner.compute(work, &mut || ()) }
@@ -92,6 +91,24 @@ impl Comm for Wrapped<'_> {
     fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
         self.hook.collective(self.size());
         self.inner.start_sum(x)
+    }
+}
+
+struct WrappedPending<'a, 'b> {
+    inner: &'a mut dyn Pending<'b>,
+    hook: &'a dyn Hook,
+}
+
+impl<'b> Pending<'b> for WrappedPending<'_, 'b> {
+    fn start(&mut self, mut ops: Vec<Op<'b>>) -> Set {
+        self.hook.ops(&mut ops);
+        self.inner.start(ops)
+    }
+    fn test(&mut self, set: Set) -> bool {
+        self.inner.test(set)
+    }
+    fn wait(&mut self, set: Set) {
+        self.inner.wait(set);
     }
 }
 

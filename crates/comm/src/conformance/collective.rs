@@ -5,7 +5,7 @@
 
 use super::{Check, TAG, bytes, equal, ring, same};
 use crate::collectives::{self, RING_BLOCK};
-use crate::{Access, Buffer, Comm, Data, Op, Rank, Reduce, Vector, agree};
+use crate::{Access, Buffer, Comm, Data, Op, Rank, Reduce, Vector, agree, overlap};
 
 /// Sub-communicators up to this size are tried; beyond, nothing new happens but longer runs.
 const LARGEST_PART: usize = 9;
@@ -282,16 +282,17 @@ pub(super) const AMID_TRAFFIC: Check = Check {
         let mut got = tags.map(|_| vec![0; 5000]);
         let mut ops: Vec<Op> = got.iter_mut().zip(tags).map(|(b, tag)| Op::recv(previous, tag, b)).collect();
         ops.extend(sent.iter().zip(tags).map(|(b, tag)| Op::send(next, tag, b)));
-        let under_way = comm.begin(ops);
-        for salt in 0..5 {
-            for (name, allreduce) in ALLREDUCES {
-                let mut sum = [value(comm.rank(), 0, salt)];
-                allreduce(comm, Vector::Values(&mut sum), Reduce::Sum);
-                equal(comm, name, sum[0], reduced(comm.size(), 0, salt, Reduce::Sum));
+        overlap(comm, |pending| {
+            pending.start(ops);
+            for salt in 0..5 {
+                for (name, allreduce) in ALLREDUCES {
+                    let mut sum = [value(comm.rank(), 0, salt)];
+                    allreduce(comm, Vector::Values(&mut sum), Reduce::Sum);
+                    equal(comm, name, sum[0], reduced(comm.size(), 0, salt, Reduce::Sum));
+                }
+                comm.barrier();
             }
-            comm.barrier();
-        }
-        under_way.wait();
+        });
         for (got, tag) in got.iter().zip(tags) {
             same(comm, "message under way", got, &bytes(previous, comm.rank(), tag.into(), 5000));
         }

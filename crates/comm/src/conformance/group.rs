@@ -1,7 +1,7 @@
 //! Communicators made by `split`.
 
 use super::{Check, TAG, bytes, equal, ring, same};
-use crate::{Comm, Op, Rank};
+use crate::{Comm, Op, Rank, overlap};
 
 /// Checks that the communicator `part` of `whole` has exactly these members in this order, by numbers and by messages.
 fn is_made_of(whole: &dyn Comm, part: &dyn Comm, members: &[Rank]) {
@@ -107,17 +107,23 @@ pub(super) const SEPARATE: Check = Check {
         let second = comm.split(Some(0), 0).expect("a color gives a part");
         let sent = [1, 2, 3].map(|salt| bytes(me, next, salt, 30));
         // Sent in the order 1, 2, 3, and received in the order 3, 2, 1.
-        let one = first.begin(vec![Op::send(next, TAG, &sent[0])]);
-        let two = second.begin(vec![Op::send(next, TAG, &sent[1])]);
-        let three = comm.begin(vec![Op::send(next, TAG, &sent[2])]);
-        for (salt, communicator) in [(3, comm), (2, &*second), (1, &*first)] {
-            let mut got = [0; 30];
-            communicator.exchange(&mut [Op::recv(previous, TAG, &mut got)]);
-            same(comm, &format!("communicator {salt}"), &got, &bytes(previous, me, salt, 30));
-        }
-        one.wait();
-        two.wait();
-        three.wait();
+        let receive = || {
+            for (salt, communicator) in [(3, comm), (2, &*second), (1, &*first)] {
+                let mut got = [0; 30];
+                communicator.exchange(&mut [Op::recv(previous, TAG, &mut got)]);
+                same(comm, &format!("communicator {salt}"), &got, &bytes(previous, me, salt, 30));
+            }
+        };
+        overlap(&*first, |one| {
+            one.start(vec![Op::send(next, TAG, &sent[0])]);
+            overlap(&*second, |two| {
+                two.start(vec![Op::send(next, TAG, &sent[1])]);
+                overlap(comm, |three| {
+                    three.start(vec![Op::send(next, TAG, &sent[2])]);
+                    receive();
+                });
+            });
+        });
     },
 };
 

@@ -1,7 +1,7 @@
 //! Messages between two ranks.
 
 use super::{Check, TAG, bytes, ring, same};
-use crate::{Buffer, Comm, Data, FIRST_RESERVED_TAG, Op, Rank, Tag};
+use crate::{Buffer, Comm, Data, FIRST_RESERVED_TAG, Op, Rank, Tag, overlap};
 
 pub(super) const ORDER: Check = Check {
     name: "message-order",
@@ -16,11 +16,12 @@ pub(super) const ORDER: Check = Check {
         // One send call after the other, while the receiver takes them in one.
         let sent: Vec<_> = lengths.iter().map(|&len| bytes(comm.rank(), next, len as u64, len)).collect();
         let mut got: Vec<_> = lengths.iter().map(|&len| vec![0; len]).collect();
-        let receives = comm.begin(got.iter_mut().map(|b| Op::recv(previous, TAG, b)).collect());
-        for message in &sent {
-            comm.exchange(&mut [Op::send(next, TAG, message)]);
-        }
-        receives.wait();
+        overlap(comm, |pending| {
+            pending.start(got.iter_mut().map(|b| Op::recv(previous, TAG, b)).collect());
+            for message in &sent {
+                comm.exchange(&mut [Op::send(next, TAG, message)]);
+            }
+        });
         for (got, &len) in got.iter().zip(&lengths) {
             same(comm, "one of several sends", got, &bytes(previous, comm.rank(), len as u64, len));
         }
@@ -54,15 +55,16 @@ pub(super) const TAGS: Check = Check {
         let (next, previous) = ring(comm);
         let tags: [Tag; 5] = [1, 0, 300, FIRST_RESERVED_TAG - 1, 256];
         let sent: Vec<_> = tags.iter().map(|&tag| bytes(comm.rank(), next, tag.into(), 40)).collect();
-        let sends = comm.begin(tags.iter().zip(&sent).map(|(&tag, b)| Op::send(next, tag, b)).collect());
-        // Not the order in which they are sent.
-        for at in [3, 1, 4, 0, 2] {
-            let mut got = [0; 40];
-            comm.exchange(&mut [Op::recv(previous, tags[at], &mut got)]);
-            let want = bytes(previous, comm.rank(), tags[at].into(), 40);
-            same(comm, &format!("message with tag {}", tags[at]), &got, &want);
-        }
-        sends.wait();
+        overlap(comm, |pending| {
+            pending.start(tags.iter().zip(&sent).map(|(&tag, b)| Op::send(next, tag, b)).collect());
+            // Not the order in which they are sent.
+            for at in [3, 1, 4, 0, 2] {
+                let mut got = [0; 40];
+                comm.exchange(&mut [Op::recv(previous, tags[at], &mut got)]);
+                let want = bytes(previous, comm.rank(), tags[at].into(), 40);
+                same(comm, &format!("message with tag {}", tags[at]), &got, &want);
+            }
+        });
     },
 };
 
@@ -73,7 +75,7 @@ pub(super) const EMPTY: Check = Check {
         around(comm, TAG, &[0, 5, 0, 0, 9, 0], 3, true);
         around(comm, TAG, &[0], 4, false);
         comm.exchange(&mut []);
-        comm.begin(Vec::new()).wait();
+        overlap(comm, |pending| pending.start(Vec::new()));
     },
 };
 

@@ -39,7 +39,7 @@ pub const ALL: &[Check] = &[
     message::LENGTHS,
     pending::OVERLAP,
     pending::TEST,
-    pending::DROP,
+    pending::END,
     pending::TWO,
     pending::CLOCK,
     group::PARITY,

@@ -1,85 +1,90 @@
-//! Operations under way: `begin`, `start_sum`, and the clock beside them.
+//! Operations under way: `overlap`, `start_sum`, and the clock beside them.
 
 use super::{Check, TAG, bytes, equal, ring, same};
-use crate::{Op, PendingSum, Reduce, agree};
+use crate::{Op, PendingSum, Reduce, agree, overlap};
 use spec::{Time, Work};
 
 pub(super) const OVERLAP: Check = Check {
-    name: "begin-overlap",
-    about: "Operations under way complete beside work and other messages, and their data are there after the wait.",
+    name: "overlap-work",
+    about: "Operations under way complete beside work and other messages, and their data are there afterwards.",
     run: |comm| {
         let (next, previous) = ring(comm);
         for len in [8, 300_000] {
             let sent = bytes(comm.rank(), next, 1, len);
             let mut got = vec![0; len];
-            let under_way = comm.begin(vec![Op::recv(previous, 1, &mut got), Op::send(next, 1, &sent)]);
-            let mut sum = 0u64;
-            comm.compute(Work::flops(1000), &mut || sum += (0..1000).sum::<u64>());
-            equal(comm, "work is done once", sum, 499_500);
-            let mut token = [0; 2];
-            comm.exchange(&mut [Op::recv(previous, 2, &mut token), Op::send(next, 2, &[1, 2])]);
-            equal(comm, "message beside those under way", token, [1, 2]);
-            comm.barrier();
-            under_way.wait();
-            same(comm, "after the wait", &got, &bytes(previous, comm.rank(), 1, len));
+            overlap(comm, |pending| {
+                pending.start(vec![Op::recv(previous, 1, &mut got), Op::send(next, 1, &sent)]);
+                let mut sum = 0u64;
+                comm.compute(Work::flops(1000), &mut || sum += (0..1000).sum::<u64>());
+                equal(comm, "work is done once", sum, 499_500);
+                let mut token = [0; 2];
+                comm.exchange(&mut [Op::recv(previous, 2, &mut token), Op::send(next, 2, &[1, 2])]);
+                equal(comm, "message beside those under way", token, [1, 2]);
+                comm.barrier();
+            });
+            same(comm, "after the work", &got, &bytes(previous, comm.rank(), 1, len));
         }
     },
 };
 
 pub(super) const TEST: Check = Check {
-    name: "begin-test",
+    name: "overlap-test",
     about: "A look says no before the message was sent, and yes in the end; then the data are there.",
     run: |comm| {
         let (next, previous) = ring(comm);
         for len in [0, 16, 300_000] {
             let sent = bytes(comm.rank(), next, 2, len);
             let mut got = vec![0; len];
-            let mut receive = comm.begin(vec![Op::recv(previous, 1, &mut got)]);
-            equal(comm, "complete before anything was sent", receive.test(), false);
-            // The message starts only after its receiver has looked.
-            let mut go = [0];
-            comm.exchange(&mut [Op::send(previous, 2, &[1]), Op::recv(next, 2, &mut go)]);
-            let mut send = comm.begin(vec![Op::send(next, 1, &sent)]);
-            let mut done = (false, false);
-            while done != (true, true) {
-                done = (done.0 || receive.test(), done.1 || send.test());
-            }
-            equal(comm, "complete stays complete", receive.test() && send.test(), true);
-            receive.wait();
-            send.wait();
+            overlap(comm, |pending| {
+                let receive = pending.start(vec![Op::recv(previous, 1, &mut got)]);
+                equal(comm, "complete before anything was sent", pending.test(receive), false);
+                // The message starts only after its receiver has looked.
+                let mut go = [0];
+                comm.exchange(&mut [Op::send(previous, 2, &[1]), Op::recv(next, 2, &mut go)]);
+                let send = pending.start(vec![Op::send(next, 1, &sent)]);
+                let mut done = (false, false);
+                while done != (true, true) {
+                    done = (done.0 || pending.test(receive), done.1 || pending.test(send));
+                }
+                equal(comm, "complete stays complete", pending.test(receive) && pending.test(send), true);
+                pending.wait(receive);
+                pending.wait(send);
+            });
             same(comm, "after the last look", &got, &bytes(previous, comm.rank(), 2, len));
         }
     },
 };
 
-pub(super) const DROP: Check = Check {
-    name: "begin-drop",
-    about: "Dropping what is under way waits for it.",
+pub(super) const END: Check = Check {
+    name: "overlap-end",
+    about: "Work may end while operations are under way: they are waited for.",
     run: |comm| {
         let (next, previous) = ring(comm);
         for len in [1, 300_000] {
             let sent = bytes(comm.rank(), next, 3, len);
             let mut got = vec![0; len];
-            drop(comm.begin(vec![Op::recv(previous, TAG, &mut got), Op::send(next, TAG, &sent)]));
-            same(comm, "after the drop", &got, &bytes(previous, comm.rank(), 3, len));
+            overlap(comm, |pending| pending.start(vec![Op::recv(previous, TAG, &mut got), Op::send(next, TAG, &sent)]));
+            same(comm, "after no work", &got, &bytes(previous, comm.rank(), 3, len));
         }
     },
 };
 
 pub(super) const TWO: Check = Check {
-    name: "begin-two",
+    name: "overlap-two",
     about: "Two sets under way keep the order in which they were started, whichever is waited for first.",
     run: |comm| {
         let (next, previous) = ring(comm);
         for len in [8, 200_000] {
             let sent = [1, 2, 3].map(|salt| bytes(comm.rank(), next, salt, len));
             let [mut a, mut b, mut c] = [1, 2, 3].map(|_| vec![0; len]);
-            let first = comm.begin(vec![Op::send(next, TAG, &sent[0]), Op::recv(previous, TAG, &mut a)]);
-            let second = comm.begin(vec![Op::recv(previous, TAG, &mut b), Op::send(next, TAG, &sent[1])]);
-            comm.exchange(&mut [Op::recv(previous, TAG, &mut c), Op::send(next, TAG, &sent[2])]);
-            // Against the order of their start, which must not matter.
-            second.wait();
-            first.wait();
+            overlap(comm, |pending| {
+                let first = pending.start(vec![Op::send(next, TAG, &sent[0]), Op::recv(previous, TAG, &mut a)]);
+                let second = pending.start(vec![Op::recv(previous, TAG, &mut b), Op::send(next, TAG, &sent[1])]);
+                comm.exchange(&mut [Op::recv(previous, TAG, &mut c), Op::send(next, TAG, &sent[2])]);
+                // Against the order of their start, which must not matter.
+                pending.wait(second);
+                pending.wait(first);
+            });
             for (salt, got) in [(1, a), (2, b), (3, c)] {
                 same(comm, &format!("set {salt}"), &got, &bytes(previous, comm.rank(), salt, len));
             }

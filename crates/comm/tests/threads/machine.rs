@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use spec::{Time, Work};
 use tailback_comm::{
-    Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Tag, Vector, Window, collectives,
+    Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Set, Tag, Vector, Window,
+    collectives,
 };
 
 /// One way to be wrong.
@@ -47,9 +48,9 @@ pub enum Fault {
     OwnWindow,
     /// A started sum is that of the one before.
     Sums,
-    /// A dropped `begin` forgets its receives.
-    Drop,
-    /// A `begin` is complete before its messages are there.
+    /// An overlap does not wait for the receives that are left at its end.
+    End,
+    /// A set is complete before its messages are there.
     Test,
     /// A barrier waits for nobody.
     Barrier,
@@ -341,9 +342,12 @@ impl Comm for Threads<'_> {
         let mut tickets = self.start(ops);
         self.finish(ops, &mut tickets);
     }
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        let tickets = self.start(&ops);
-        Box::new(Begun { comm: self, ops, tickets })
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        let mut begun = Begun { comm: self, sets: Vec::new() };
+        work(&mut begun);
+        if !self.world.has(Fault::End) {
+            (0..begun.sets.len()).for_each(|set| begun.wait(set));
+        }
     }
     fn compute(&self, _work: Work, f: &mut dyn FnMut()) {
         f()
@@ -407,42 +411,40 @@ impl Comm for Threads<'_> {
     }
 }
 
-struct Begun<'a> {
+struct Begun<'a, 'b> {
     comm: &'a Threads<'a>,
-    ops: Vec<Op<'a>>,
-    tickets: Vec<Option<Ticket>>,
+    sets: Vec<(Vec<Op<'b>>, Vec<Option<Ticket>>)>,
 }
 
-impl Pending for Begun<'_> {
-    fn test(&mut self) -> bool {
+impl<'b> Pending<'b> for Begun<'_, 'b> {
+    fn start(&mut self, ops: Vec<Op<'b>>) -> Set {
+        let tickets = self.comm.start(&ops);
+        self.sets.push((ops, tickets));
+        self.sets.len() - 1
+    }
+    fn test(&mut self, set: Set) -> bool {
         if self.comm.world.has(Fault::Test) {
             return true;
         }
         let mut state = self.comm.world.lock();
         let failed = state.failed.is_some();
-        for (op, ticket) in self.ops.iter_mut().zip(&mut self.tickets) {
+        let (ops, tickets) = &mut self.sets[set];
+        for (op, ticket) in ops.iter_mut().zip(&mut *tickets) {
             if ticket.is_some_and(|ticket| self.comm.complete(&mut state, op, ticket).is_some()) {
                 *ticket = None;
             }
         }
         drop(state);
-        let done = self.tickets.iter().all(Option::is_none);
+        let done = tickets.iter().all(Option::is_none);
         assert!(done || !failed, "{STUCK}");
         if !done {
             std::thread::yield_now();
         }
         done
     }
-    fn wait(mut self: Box<Self>) {
-        self.comm.finish(&mut self.ops, &mut self.tickets);
-    }
-}
-
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() && !self.comm.world.has(Fault::Drop) {
-            self.comm.finish(&mut self.ops, &mut self.tickets);
-        }
+    fn wait(&mut self, set: Set) {
+        let (ops, tickets) = &mut self.sets[set];
+        self.comm.finish(ops, tickets);
     }
 }
 

@@ -8,7 +8,7 @@ use super::part::Part;
 use crate::base::Event;
 use crate::host::{self, Agreed, Blocked, Join, Key, Meetings, Members, Route, WindowName, Word};
 use crate::net::Doing;
-use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Window};
+use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Set, Window};
 use fiber::Suspender;
 use spec::{Time, Work};
 use std::cell::{Cell, RefCell};
@@ -189,9 +189,11 @@ impl Comm for SimComm<'_, '_> {
         let group = self.start(ops);
         self.end(group, ops);
     }
-    fn begin<'b>(&'b self, ops: Vec<Op<'b>>) -> Box<dyn Pending + 'b> {
-        let group = self.start(&ops);
-        Box::new(SimPending { comm: self, ops, group: Some(group) })
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        let mut pending = SimPending { comm: self, sets: Vec::new() };
+        work(&mut pending);
+        // Not if `work` unwinds: the run is over then, and only these calls touch the buffers.
+        (0..pending.sets.len()).for_each(|set| pending.wait(set));
     }
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
         // Really computed, in no virtual time at all; the model's price is charged instead.
@@ -239,16 +241,20 @@ impl Comm for SimComm<'_, '_> {
     }
 }
 
-struct SimPending<'a, 'f> {
+struct SimPending<'a, 'f, 'b> {
     comm: &'a SimComm<'a, 'f>,
-    ops: Vec<Op<'a>>,
-    group: Option<u32>,
+    /// Group and operations of each set, until it is complete.
+    sets: Vec<Option<(u32, Vec<Op<'b>>)>>,
 }
 
-impl Pending for SimPending<'_, '_> {
-    fn test(&mut self) -> bool {
+impl<'b> Pending<'b> for SimPending<'_, '_, 'b> {
+    fn start(&mut self, ops: Vec<Op<'b>>) -> Set {
+        self.sets.push(Some((self.comm.start(&ops), ops)));
+        self.sets.len() - 1
+    }
+    fn test(&mut self, set: Set) -> bool {
         let seat = &self.comm.seat;
-        let Some(group) = self.group else { return true };
+        let Some((group, _)) = self.sets[set] else { return true };
         // If a test cost nothing, a rank that polls would stay at one moment of virtual time for ever.
         let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
         self.comm.advance(cost);
@@ -258,25 +264,13 @@ impl Pending for SimPending<'_, '_> {
             host.test(net, seat.local, group)
         };
         if done {
-            self.group = None;
-            self.comm.end(group, &mut self.ops);
+            self.wait(set);
         }
         done
     }
-    fn wait(mut self: Box<Self>) {
-        if let Some(group) = self.group.take() {
-            self.comm.end(group, &mut self.ops);
-        }
-    }
-}
-
-impl Drop for SimPending<'_, '_> {
-    fn drop(&mut self) {
-        // A fiber that is being unwound must not wait: the run is over.
-        if let Some(group) = self.group.take()
-            && !std::thread::panicking()
-        {
-            self.comm.end(group, &mut self.ops);
+    fn wait(&mut self, set: Set) {
+        if let Some((group, mut ops)) = self.sets[set].take() {
+            self.comm.end(group, &mut ops);
         }
     }
 }

@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use crate::common::{recv, send};
-use comm::{Comm, Machine as _, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Vector, Window, collectives};
+use comm::{
+    Comm, Machine as _, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Vector, Window, collectives, overlap,
+};
 use spec::{Time, Work};
 use std::sync::Mutex;
 use tailback_sim::{Config, Simulator};
@@ -105,11 +107,11 @@ impl Comm for TakesFirst<'_> {
                 Op::Send { to, tag, data } => sends.push(send(*to, *tag, data.len())),
             }
         }
-        let mut receiving = self.0.begin(receives);
-        receiving.test();
-        let sending = self.0.begin(sends);
-        receiving.wait();
-        sending.wait();
+        overlap(self.0, |pending| {
+            let receiving = pending.start(receives);
+            pending.test(receiving);
+            pending.start(sends);
+        });
     }
     fn rank(&self) -> Rank {
         self.0.rank()
@@ -123,8 +125,8 @@ impl Comm for TakesFirst<'_> {
     fn now(&self) -> Time {
         self.0.now()
     }
-    fn begin<'a>(&'a self, ops: Vec<Op<'a>>) -> Box<dyn Pending + 'a> {
-        self.0.begin(ops)
+    fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
+        self.0.overlap(work);
     }
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
         self.0.compute(work, f);

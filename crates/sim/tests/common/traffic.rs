@@ -5,7 +5,7 @@
 //! a receiver knows from whom the next message is. Latency runs from the time a message is made to the end of its receive.
 #![allow(dead_code, reason = "each program uses a part of it")]
 
-use comm::{Buffer, Comm, Data, Machine as _, Op};
+use comm::{Buffer, Comm, Data, Machine as _, Op, Pending, overlap};
 use spec::{Rng, Work, permutation};
 use std::sync::Mutex;
 use tailback_sim::{Config, Simulator, Stats};
@@ -111,9 +111,8 @@ fn sent_bytes(comm: &dyn Comm) -> u64 {
 }
 
 /// Sends by the schedule and returns the bytes that left the NIC while it was measured.
-fn send_all(comm: &dyn Comm, sends: &[(u64, u32, u32)], t: &Traffic) -> u64 {
+fn send_all(comm: &dyn Comm, pending: &mut dyn Pending<'_>, sends: &[(u64, u32, u32)], t: &Traffic) -> u64 {
     let (warm, end) = (t.warm_us * 1_000_000, (t.warm_us + t.measure_us) * 1_000_000);
-    let mut pending = Vec::with_capacity(sends.len());
     let mut before = None;
     for &(time, node, receiver) in sends {
         if time >= warm && before.is_none() {
@@ -122,7 +121,7 @@ fn send_all(comm: &dyn Comm, sends: &[(u64, u32, u32)], t: &Traffic) -> u64 {
         }
         until(comm, time);
         let to = node as usize * (1 + RECEIVERS) + 1 + receiver as usize;
-        pending.push(comm.begin(vec![Op::Send { to, tag: TAG, data: Data::Len(t.bytes) }]));
+        pending.start(vec![Op::Send { to, tag: TAG, data: Data::Len(t.bytes) }]);
     }
     until(comm, warm.max(comm.now().ps()));
     let before = before.unwrap_or_else(|| sent_bytes(comm));
@@ -146,7 +145,7 @@ pub fn run(config: Config, t: &Traffic) -> Carried {
     let body = |comm: &dyn Comm| {
         let (node, role) = (comm.rank() / (1 + RECEIVERS), comm.rank() % (1 + RECEIVERS));
         if role == 0 {
-            let bytes = send_all(comm, &plan.sends[node], t);
+            let bytes = overlap(comm, |pending| send_all(comm, pending, &plan.sends[node], t));
             taken.lock().unwrap().push(bytes);
             return;
         }

@@ -15,7 +15,7 @@ use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
-use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree};
+use comm::{Comm, Op, Pending, Reduce, Refusal, Tag, agree, overlap};
 use local::bcnrand::Stream;
 use local::fft::{Batch, Complex, Direction, Plan, Roots, is_smooth, largest_smooth};
 use local::memory::floats_mut;
@@ -192,10 +192,11 @@ impl Fft<'_> {
         // A piece comes in round t, is transformed in t + 1 and leaves in t + 2: hence two rounds more than pieces.
         for t in 0..deal.pieces as isize + 2 {
             let [next, now, before] = &mut self.hand;
-            let pending = deal.trade(t, &mut self.x, next, before);
-            let own = deal.piece(deal.comm.rank(), t - 1);
-            deal.transform(now, own, &self.forward, &self.pool);
-            pending.into_iter().for_each(|p| p.wait());
+            overlap(deal.comm, |pending| {
+                deal.trade(pending, t, &mut self.x, next, before);
+                let own = deal.piece(deal.comm.rank(), t - 1);
+                deal.transform(now, own, &self.forward, &self.pool);
+            });
             self.hand.rotate_right(1);
         }
     }
@@ -217,14 +218,14 @@ impl Fft<'_> {
         for t in 0..=deal.pieces {
             let [next, now, _] = &mut self.hand;
             let (own, x) = (&self.work, &mut self.x);
-            let pending = deal.send_results(t, own, next);
-            if let Some(outputs) = t.checked_sub(1).map(|t| deal.outputs(me, t)) {
+            overlap(deal.comm, |pending| {
+                deal.send_results(pending, t, own, next);
+                let Some(outputs) = t.checked_sub(1).map(|t| deal.outputs(me, t)) else { return };
                 // A complex number has 16 bytes and is read and written.
                 let moved = Work { bytes: 32 * outputs.len() as u64, ..Work::NONE };
                 let place = outputs.start - first..outputs.end - first;
                 pay(deal.comm, deal.model, moved, &mut || deal.interleave(own, now, &mut x[place.clone()], &outputs));
-            }
-            pending.into_iter().for_each(|p| p.wait());
+            });
             self.hand.swap(0, 1);
         }
     }
@@ -277,13 +278,14 @@ impl Deal<'_> {
     }
 
     /// Starts to fetch the elements of piece `t` and to send off the results of the one two before it.
-    fn trade<'a>(
-        &'a self,
+    fn trade<'b>(
+        &self,
+        pending: &mut dyn Pending<'b>,
         t: isize,
-        x: &'a mut [Complex],
-        next: &'a mut [Complex],
-        before: &'a [Complex],
-    ) -> Option<Box<dyn Pending + 'a>> {
+        x: &'b mut [Complex],
+        next: &'b mut [Complex],
+        before: &'b [Complex],
+    ) {
         let (model, me, ranks) = (self.model, self.comm.rank(), self.comm.size());
         let (coming, going) = (self.piece(me, t).len(), self.piece(me, t - 2).len());
         // Of each rank's stretch: what is done, the place of the results, what is under way, what leaves, the rest.
@@ -309,15 +311,10 @@ impl Deal<'_> {
             sends.push((new, Op::Send { to: r, tag: GIVE, data: outgoing(model, leaves, new) }));
             sends.push((going, Op::Send { to: r, tag: DEAL, data: outgoing(model, result, going) }));
         }
-        start_all(self.comm, receives, sends)
+        start_all(self.comm, pending, receives, sends);
     }
 
-    fn send_results<'a>(
-        &'a self,
-        t: usize,
-        own: &'a [Complex],
-        next: &'a mut [Complex],
-    ) -> Option<Box<dyn Pending + 'a>> {
+    fn send_results<'b>(&self, pending: &mut dyn Pending<'b>, t: usize, own: &'b [Complex], next: &'b mut [Complex]) {
         let (model, me, ranks) = (self.model, self.comm.rank(), self.comm.size());
         let mine = self.outputs(me, t);
         let come: Vec<usize> = (0..ranks).map(|q| if q == me { 0 } else { self.results_of(q, &mine).len() }).collect();
@@ -329,7 +326,7 @@ impl Deal<'_> {
             let part = if model { &[][..] } else { &own[go.clone()] };
             sends.push((go.len(), Op::Send { to: r, tag: SPREAD, data: outgoing(model, part, go.len()) }));
         }
-        start_all(self.comm, receives, sends)
+        start_all(self.comm, pending, receives, sends);
     }
 
     /// The ranks' rows become the natural order: they take turns.
@@ -367,16 +364,19 @@ fn share(whole: usize, t: usize, of: usize) -> usize {
 }
 
 /// Starts all operations that have a length, receives first.
-fn start_all<'a>(
-    comm: &'a dyn Comm,
-    receives: Vec<(usize, Op<'a>)>,
-    mut sends: Vec<(usize, Op<'a>)>,
-) -> Option<Box<dyn Pending + 'a>> {
+fn start_all<'b>(
+    comm: &dyn Comm,
+    pending: &mut dyn Pending<'b>,
+    receives: Vec<(usize, Op<'b>)>,
+    mut sends: Vec<(usize, Op<'b>)>,
+) {
     // Every rank starts with its right neighbour, so that they do not all send to the first one at once.
     let each = sends.len() / (comm.size() - 1).max(1);
     sends.rotate_left(each * comm.rank());
-    let ops: Vec<Op<'a>> = receives.into_iter().chain(sends).filter(|(len, _)| *len > 0).map(|(_, op)| op).collect();
-    if ops.is_empty() { None } else { Some(comm.begin(ops)) }
+    let ops: Vec<Op<'b>> = receives.into_iter().chain(sends).filter(|(len, _)| *len > 0).map(|(_, op)| op).collect();
+    if !ops.is_empty() {
+        pending.start(ops);
+    }
 }
 
 /// Consecutive parts of an array; empty ones where nothing is stored.

@@ -12,7 +12,7 @@ use super::library::pool;
 use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
-use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
+use comm::{Comm, Op, Reduce, Refusal, Tag, agree, overlap};
 use local::lcg::Source;
 use local::transpose::transpose_add;
 use local::{Buffer, Mat, MatMut, Pool};
@@ -344,17 +344,18 @@ impl Ptrans<'_> {
             if let Some(piece) = &step.out {
                 ops.push(Op::Send { to: ranks[piece.other] as usize, tag: TAG, data: outgoing(model, now, piece.len) });
             }
-            let pending = comm.begin(ops);
-            if let Some(piece) = t.checked_sub(1).and_then(|t| steps[t].into.as_ref()) {
-                pay(comm, model, moved(piece, 3), &mut || local.add(piece, &before[..piece.len]));
-            }
-            if let Some(piece) = steps.get(t + 1).and_then(|s| s.out.as_ref()) {
-                pay(comm, model, moved(piece, 2), &mut || local.pack(piece, next));
-            }
-            for piece in own.by_ref().take(share) {
-                pay(comm, model, moved(piece, 3), &mut || local.add_own(piece));
-            }
-            pending.wait();
+            overlap(comm, |pending| {
+                pending.start(ops);
+                if let Some(piece) = t.checked_sub(1).and_then(|t| steps[t].into.as_ref()) {
+                    pay(comm, model, moved(piece, 3), &mut || local.add(piece, &before[..piece.len]));
+                }
+                if let Some(piece) = steps.get(t + 1).and_then(|s| s.out.as_ref()) {
+                    pay(comm, model, moved(piece, 2), &mut || local.pack(piece, next));
+                }
+                for piece in own.by_ref().take(share) {
+                    pay(comm, model, moved(piece, 3), &mut || local.add_own(piece));
+                }
+            });
         }
         if let Some(piece) = steps.last().and_then(|s| s.into.as_ref()) {
             let last = &into[(steps.len() - 1) % 2];

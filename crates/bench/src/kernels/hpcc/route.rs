@@ -8,7 +8,7 @@
 //! against the allowance.
 
 use super::{incoming, outgoing, pay};
-use comm::{Comm, Op, Reduce, Tag, agree};
+use comm::{Comm, Op, Reduce, Tag, agree, overlap};
 use local::random_access::{Generator, MAX_PENDING, apply};
 use spec::Work;
 use std::ops::Range;
@@ -163,14 +163,15 @@ impl Run<'_> {
                 ops.push(Op::Send { to, tag: TAG, data });
             }
             let comm = self.comm;
-            let pending = comm.begin(ops);
-            let own = if model { CHUNK / ranks } else { len[me] };
-            pay(comm, model, Self::cost(own), &mut || self.apply(&out[me * stride + 1..me * stride + 1 + len[me]]));
-            // Received in the round before, and free again once it is applied.
-            self.take(&next.into, message);
-            next.into.iter_mut().step_by(message).for_each(|count| *count = 0);
-            self.sort(&mut stream, next, &mut waiting, &mut fresh, (stride, message));
-            pending.wait();
+            overlap(comm, |pending| {
+                pending.start(ops);
+                let own = if model { CHUNK / ranks } else { len[me] };
+                pay(comm, model, Self::cost(own), &mut || self.apply(&out[me * stride + 1..me * stride + 1 + len[me]]));
+                // Received in the round before, and free again once it is applied.
+                self.take(&next.into, message);
+                next.into.iter_mut().step_by(message).for_each(|count| *count = 0);
+                self.sort(&mut stream, next, &mut waiting, &mut fresh, (stride, message));
+            });
             round += 1;
             let quiet = stream.left() == 0 && waiting.is_empty() && next.len.iter().all(|l| *l == 0);
             if round >= planned && agree(comm, if quiet { 0.0 } else { 1.0 }, Reduce::Max) == 0.0 {

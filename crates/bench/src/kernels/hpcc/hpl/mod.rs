@@ -25,7 +25,7 @@ use super::{EPS, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Progress, Room, Setup, Traits};
 use broadcast::Journey;
-use comm::{Comm, Reduce, Refusal, agree};
+use comm::{Comm, Reduce, Refusal, agree, overlap};
 use local::blas::{Diag, Side, Trans, Tri, Uplo};
 use local::{Buffer, MatMut, lcg};
 use panel::{Factor, Panel};
@@ -440,27 +440,29 @@ impl Lu<'_> {
         let len = following.len();
         let journey = Journey { row: &*grid.along_row, root, route: options.route, model: matrix.model, len };
         let step = PIECE_BLOCKS * options.nb;
-        let mut pieces = cols.clone().step_by(step).map(|c| c..(c + step).min(cols.end));
+        let end = cols.end;
+        let mut pieces = cols.clone().step_by(step).map(|c| c..(c + step).min(end));
         if !sent {
-            let mut receiving = grid.along_row.begin(journey.receive(&mut following.data));
-            for piece in pieces.by_ref() {
-                update.run(matrix, panel, piece);
-                if receiving.test() {
-                    break;
+            overlap(&*grid.along_row, |pending| {
+                let receiving = pending.start(journey.receive(&mut following.data));
+                for piece in pieces.by_ref() {
+                    update.run(matrix, panel, piece);
+                    if pending.test(receiving) {
+                        break;
+                    }
                 }
+            });
+        }
+        overlap(&*grid.along_row, |pending| {
+            // Passed on before the rest of the update: the next rank of the ring waits for it.
+            pending.start(journey.send(&following.data));
+            if sent {
+                // The sender has nothing to look for: one update is faster than many.
+                update.run(matrix, panel, cols);
+            } else {
+                pieces.for_each(|piece| update.run(matrix, panel, piece));
             }
-            receiving.wait();
-        }
-        // Passed on before the rest of the update: the next rank of the ring waits for it.
-        let sending = grid.along_row.begin(journey.send(&following.data));
-        if sent {
-            // The sender has nothing to look for: one update is faster than many.
-            drop(pieces);
-            update.run(matrix, panel, cols);
-        } else {
-            pieces.for_each(|piece| update.run(matrix, panel, piece));
-        }
-        sending.wait();
+        });
     }
 
     fn update(&mut self, panel: &Panel, cols: Range<usize>) {
