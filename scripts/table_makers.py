@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from typing import Callable, NamedTuple
 
 TABLES = {}
@@ -197,6 +198,37 @@ def verify_cost(run):
 @table("faults", needs="Open MPI, MPICH, network namespaces (root), two idle cores")
 def faults(run):
     return run.call(["scripts/fault-campaign", "200", "1"])
+
+
+@table("refused")
+def refused(run):
+    """The numbers that nobody can mean, as the tests have them, and how long each takes to be refused."""
+    with open(os.path.join(run.root, "crates/cli/tests/limits.rs"), encoding="utf-8") as file:
+        of_runs = re.search(r"const OF_RUNS.*?= &\[\n(.*?)\n\];", file.read(), re.S)[1]
+    cases = re.findall(r'\(\s*"([^"]+)",\s*"([^"]*)",', of_runs)
+    rows = []
+    for template, bad in cases:
+        before, after, rest = template.replace("{}", bad).partition(" -- ")
+        words = [*before.split(), "--plan-only", *([after.strip(), rest] if after else [])]
+        times, code = [], None
+        for _ in range(3):
+            begin = time.monotonic()
+            code = subprocess.run([run.program(), *words], cwd=run.folder, capture_output=True, check=False).returncode
+            times.append(time.monotonic() - begin)
+        rows.append((f"`{before}`", code, f"{min(times):.3f}"))
+    run.commands.append(["each", "command", "three", "times", "with", "--plan-only"])
+    slowest = max(rows, key=lambda row: row[2])
+    return grid(["command", "exit code", "best of three, s"], rows) + f"\n\n{len(rows)} commands, the slowest {slowest[2]} s."
+
+
+@table("fuzz", needs="a C++ compiler")
+def fuzz(run):
+    return run.call(["scripts/fuzz", "-s", "40"])
+
+
+@table("sanitize", needs="a nightly Rust or valgrind, Open MPI, MPICH")
+def sanitize(run):
+    return run.call(["scripts/sanitize"])
 
 
 @table("simultaneous")

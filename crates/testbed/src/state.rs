@@ -103,7 +103,8 @@ impl State {
 
     /// Writes the state so that a reader sees the old or the new one, never half of it.
     pub(crate) fn save(&self) -> Result<(), Error> {
-        let (path, fresh) = (self.dir.join(STATE_FILE), self.dir.join("state.json.new"));
+        let (path, fresh) =
+            (self.dir.join(STATE_FILE), self.dir.join(format!("state.json.{}.new", std::process::id())));
         let text = serde_json::to_string_pretty(self).expect("a state is plain data");
         fs::write(&fresh, text).map_err(Error::io("writing", &fresh))?;
         fs::rename(&fresh, &path).map_err(Error::io("writing", &path))
