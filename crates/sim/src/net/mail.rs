@@ -25,7 +25,8 @@ impl Mail {
     }
 }
 
-/// A part's mail for the others. Boxed, because it changes hands every window and is large.
+/// A part's mail for the others.
+#[expect(clippy::vec_box, reason = "mail is large and changes hands every window: its address moves, not its contents")]
 pub(crate) struct Outbox {
     mail: Vec<Box<Mail>>,
     /// Whom there is mail for, in the order in which it arose.
