@@ -108,7 +108,7 @@ fn placements_of_several_machines_make_one_record() {
             let (seat, facts) = (tailback_bench::Seat::find(world), common::facts());
             let stage = Stage { world, seat, facts: &facts, observer: &kept, placement: Some(placement) };
             let site = tailback_bench::Site::new(seat.layout, true);
-            tailback_bench::drive(stage, &plan, &site, plan.clone()).unwrap();
+            tailback_bench::drive(stage, &plan, &site, plan.clone().into()).unwrap();
         };
         comm::Machine::run(&common::machine(10, 2), &body).unwrap();
         kept.0.into_inner().unwrap().pop().unwrap()

@@ -17,7 +17,7 @@ use clap::ArgMatches;
 use comm::{Buffer, Comm, Reduce};
 use record::{Layout, Payload, Plan, RunRecord, Status};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Above so many ranks a simulated machine moves lengths instead of data unless told otherwise.
@@ -145,13 +145,13 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Makes the plan on the machine and runs it there; or, if it has parts that are to be simulated side by side, returns it.
-    fn first(&self, target: &Target) -> anyhow::Result<Option<(Plan, Site)>> {
+    fn first(&self, target: &Target) -> anyhow::Result<Option<(Arc<Plan>, Site)>> {
         let (scout, simulator, crew) = (Whereabouts::of(target), target.simulator(), target.crew().is_some());
-        let (problem, later) = (Mutex::new(None), Mutex::new(None));
+        let (problem, later, made) = (Mutex::new(None), Mutex::new(None), OnceLock::new());
         let ended = target.run(&|world| {
             self.watch.post(world);
             let done = self.seat_rank(world, &scout).and_then(|(seat, site, facts)| {
-                let plan = self.plan(world, &site)?;
+                let plan = self.plan(world, &site, &made)?;
                 if self.order.plan_only {
                     return self.print_plan(world, &plan);
                 }
@@ -176,7 +176,8 @@ impl Run<'_> {
                 Ok(())
             });
             if let Err(error) = done {
-                *problem.lock().expect("nobody panics holding it") = Some(error);
+                // Ranks of one process say the same, the first of them in words.
+                problem.lock().expect("nobody panics holding it").get_or_insert(error);
             }
             self.watch.dismiss(world);
         });
@@ -189,19 +190,20 @@ impl Run<'_> {
     }
 
     /// Simulates parts side by side; what each simulation took.
-    fn ensemble(&self, target: &Target, plan: Plan, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
+    fn ensemble(&self, target: &Target, plan: Arc<Plan>, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
         self.open(&plan, site.layout)?;
         let simulator = target.simulator().expect("only simulated machines run parts side by side");
-        let body = |world: &dyn Comm, machine: &sim::Simulator, plan: Plan, placement: u32, observer: &dyn Observer| {
-            let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
-            let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
-            bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
-        };
+        let body =
+            |world: &dyn Comm, machine: &sim::Simulator, plan: Arc<Plan>, placement: u32, observer: &dyn Observer| {
+                let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
+                let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
+                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
+            };
         let config = simulator.config();
         let crew = target.crew();
         let (experiment, watch, shared) = (self.experiment, self.watch, crew.is_some());
         let all = Ensemble { config, experiment, site, body: &body, watch, shared };
-        let effort = all.run(plan, crew).inspect_err(|error| {
+        let effort = all.run(Arc::unwrap_or_clone(plan), crew).inspect_err(|error| {
             self.watch.give_up(&format!("{error:#}"));
         })?;
         self.watch.complete(target, None);
@@ -210,16 +212,22 @@ impl Run<'_> {
 
     /// The same on every rank: find the seat, look at the site.
     fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts)> {
-        let mut facts = self.facts.clone();
+        let mut facts = if world.rank() == 0 { self.facts.clone() } else { self.facts.without_record() };
         let seat = self.order.grouping.take_seat(world, &mut facts)?;
         let site = Site::survey(world, &seat, self.experiment.asks(), scout);
         facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
         Ok((seat, site, facts))
     }
 
-    fn plan(&self, world: &dyn Comm, site: &Site) -> anyhow::Result<Plan> {
+    /// The plan, which the first rank of a process makes and the others share: 100,000 simulated ranks need no plan each.
+    fn plan(&self, world: &dyn Comm, site: &Site, made: &OnceLock<Option<Arc<Plan>>>) -> anyhow::Result<Arc<Plan>> {
         let seed = self.seed.unwrap_or_else(|| agree_on_seed(world, self.order.seed));
-        self.experiment.plan(site, seed, self.order.payload).map_err(refused)
+        let mut error = None;
+        let plan = made.get_or_init(|| {
+            let plan = self.experiment.plan(site, seed, self.order.payload);
+            plan.map(Arc::new).map_err(|e| error = Some(refused(e))).ok()
+        });
+        plan.clone().ok_or_else(|| error.unwrap_or_else(|| Fail::usage("the plan was refused")))
     }
 
     fn print_plan(&self, world: &dyn Comm, plan: &Plan) -> anyhow::Result<()> {

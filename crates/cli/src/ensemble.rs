@@ -9,13 +9,13 @@ use comm::{Comm, Machine};
 use record::{NetworkRecord, Plan, RunRecord, Status};
 use sim::Simulator;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Machines with more ranks are simulated one at a time, on all threads: several at once might not fit into the memory.
 const SIDE_BY_SIDE_UP_TO: usize = 20_000;
 
 /// What every rank of a simulation does: this plan, in this placement.
-pub type Body<'b> = dyn Fn(&dyn Comm, &Simulator, Plan, u32, &dyn Observer) -> anyhow::Result<()> + Sync + 'b;
+pub type Body<'b> = dyn Fn(&dyn Comm, &Simulator, Arc<Plan>, u32, &dyn Observer) -> anyhow::Result<()> + Sync + 'b;
 
 /// What is to be simulated.
 pub struct Ensemble<'e> {
@@ -199,6 +199,7 @@ impl Ensemble<'_> {
 
     fn one(&self, index: usize, threads: usize, slots: &Mutex<Slots>) -> anyhow::Result<Simulator> {
         let (part, plan) = lock(slots).plan_of(index);
+        let plan = Arc::new(plan);
         // Points of a sweep that are alike, as repeats are, must not be the same simulation.
         let seed = self.config.seed.wrapping_add(part.first as u64);
         let config = sim::Config { threads, seed, ..self.config.clone() };
@@ -206,7 +207,7 @@ impl Ensemble<'_> {
         let looks = Looker { ensemble: self, index, slots };
         let problem = Mutex::new(None);
         let body = |world: &dyn Comm| {
-            if let Err(error) = (self.body)(world, &simulator, plan.clone(), part.placement, &looks) {
+            if let Err(error) = (self.body)(world, &simulator, Arc::clone(&plan), part.placement, &looks) {
                 *problem.lock().expect("nobody panics holding it") = Some(error);
             }
         };

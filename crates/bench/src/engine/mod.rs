@@ -30,6 +30,7 @@ use heart::Heart;
 use partial::Partial;
 use record::{Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
 use spec::Params;
+use std::sync::Arc;
 
 /// What the engine cannot know but a record must hold.
 #[derive(Clone, Debug)]
@@ -48,6 +49,15 @@ pub struct Facts {
     pub node_names: Vec<String>,
     /// The same of the hosts, also where ranks count as nodes.
     pub hosts: Vec<String>,
+}
+
+impl Facts {
+    /// What a rank needs that keeps no record: which counters to read.
+    pub fn without_record(&self) -> Facts {
+        let machine = MachineRecord::Local { host: Default::default() };
+        let (command, created, warnings, counters) = (Vec::new(), None, Vec::new(), self.counters.clone());
+        Facts { command, created, machine, warnings, counters, node_names: Vec::new(), hosts: Vec::new() }
+    }
 }
 
 /// Looks on from rank 0: progress bars and files are made of this.
@@ -111,17 +121,17 @@ struct Run<'a> {
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
 pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &dyn Observer) -> Option<RunRecord> {
     let stage = Stage { world, seat, facts, observer, placement: None };
-    let done = carry_out(stage, plan.clone(), &mut |_| Ok(Vec::new()));
+    let done = carry_out(stage, Arc::new(plan.clone()), &mut |_| Ok(Vec::new()));
     done.expect("a plan decides nothing, so nothing can go wrong with it")
 }
 
-/// Runs an experiment that begins with this plan. Collective. The record is returned on rank 0; an error is the same on every rank, and the
+/// Runs an experiment that begins with this plan, which ranks of one process may share. Collective. The record is returned on rank 0; an error is the same on every rank, and the
 /// observer has been given the record of what was done before it.
 pub fn drive(
     stage: Stage<'_>,
     experiment: &dyn Experiment,
     site: &Site,
-    plan: Plan,
+    plan: Arc<Plan>,
 ) -> Result<Option<RunRecord>, String> {
     let mut next = |record: Option<&mut RunRecord>| {
         // Whoever runs a plan in parts decides when all of them are there.
@@ -130,7 +140,7 @@ pub fn drive(
         }
         ask_next(experiment, site, &plan, record, Some(stage.world))
     };
-    carry_out(stage, plan.clone(), &mut next)
+    carry_out(stage, Arc::clone(&plan), &mut next)
 }
 
 /// What comes next, given the record so far. Under several processes it is collective: the record is on rank 0 alone, and all are told.
@@ -161,10 +171,10 @@ pub fn ask_next(
 /// Says what comes next, given the record so far on rank 0; the same on every rank.
 type Next<'n> = &'n mut dyn FnMut(Option<&mut RunRecord>) -> Result<Vec<Phase>, String>;
 
-fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<RunRecord>, String> {
+fn carry_out(stage: Stage<'_>, mut plan: Arc<Plan>, next: Next<'_>) -> Result<Option<RunRecord>, String> {
     let Stage { world, seat, facts, observer, placement } = stage;
     let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
-    let Plan { node_order, seed, payload, .. } = plan;
+    let Plan { node_order, seed, payload, .. } = *plan;
     let (first, placements) = placement.map_or((0, plan.placements), |only| (only, 1));
     let mut run = Run { world, seat, node_order, seed, placement: 0, payload, observer, counting, arithmetic };
     let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
@@ -213,7 +223,7 @@ fn carry_out(stage: Stage<'_>, mut plan: Plan, next: Next<'_>) -> Result<Option<
         // An error leaves only now, when the record of what was done before it is saved.
         match more? {
             phases if phases.is_empty() => return Ok(record),
-            phases => plan.phases.extend(phases),
+            phases => Arc::make_mut(&mut plan).phases.extend(phases),
         }
     }
 }
