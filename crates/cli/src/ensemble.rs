@@ -175,6 +175,7 @@ impl Ensemble<'_> {
             (slots.what(), slots.parts.len())
         };
         let (threads, side_by_side) = self.threads(all);
+        self.watch.part(what, lock(slots).complete(), all);
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some(&index) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {

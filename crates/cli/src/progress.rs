@@ -51,6 +51,8 @@ struct State {
     sign: Option<Instant>,
     /// Why the run is about to end, if somebody knows.
     cause: Option<String>,
+    /// When the first of the parts that are simulated side by side began.
+    begun: Option<Instant>,
 }
 
 /// What can be known only after a run.
@@ -216,15 +218,21 @@ impl Watch {
         if self.quiet {
             return;
         }
+        let mut state = self.lock();
+        // What is decided on later is counted anew.
+        let begun = state.begun.filter(|_| done > 0).unwrap_or_else(now);
+        state.begun = Some(begun);
+        let left = left(now() - begun, done, of).map(|left| format!(", {left}")).unwrap_or_default();
         if !std::io::stderr().is_terminal() {
-            eprintln!("{what} done: {done}/{of}");
+            if done > 0 {
+                eprintln!("{what} done: {done}/{of}{left}");
+            }
             return;
         }
-        let mut state = self.lock();
         let bar = state.bar.get_or_insert_with(|| bar(of as u64));
         bar.set_length(of as u64);
         bar.set_position(done as u64);
-        bar.set_message(what);
+        bar.set_message(format!("{what}{left}"));
     }
 
     /// Marks what is there as incomplete and saves it, with its page: whoever calls this ends the program next.
@@ -289,6 +297,20 @@ impl State {
 fn limit(plan: &Plan, index: usize) -> f64 {
     let measured = plan.phases[index].jobs.iter().filter(|j| j.role == Role::Measured);
     measured.filter_map(|j| j.stop.time_s).fold(0.0, f64::max)
+}
+
+/// What is left of parts that take about the same, in words; nothing where it is not known or not worth saying.
+fn left(since: Duration, done: usize, of: usize) -> Option<String> {
+    if done == 0 || done >= of {
+        return None;
+    }
+    let seconds = since.as_secs_f64() * (of - done) as f64 / done as f64;
+    match seconds {
+        s if s < 5.0 => None,
+        s if s < 120.0 => Some(format!("about {s:.0} s left")),
+        s if s < 7200.0 => Some(format!("about {:.0} min left", s / 60.0)),
+        s => Some(format!("about {:.0} h left", s / 3600.0)),
+    }
 }
 
 /// Twice the time limit and ten seconds more: blocks end within a tenth of the limit, so only a rank that hangs takes longer.
@@ -383,5 +405,25 @@ impl Observer for Watch {
         state.deadline = None;
         state.store(record);
         state.record = Some(record.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_from_what_is_done() {
+        let after = |seconds, done, of| left(Duration::from_secs(seconds), done, of);
+        for (seconds, done, of, text) in [
+            (10, 2, 10, Some("about 40 s left")),
+            (100, 1, 10, Some("about 15 min left")),
+            (3600, 1, 10, Some("about 9 h left")),
+            (1, 9, 10, None),
+            (100, 0, 10, None),
+            (100, 10, 10, None),
+        ] {
+            assert_eq!(after(seconds, done, of).as_deref(), text, "{done} of {of} after {seconds} s");
+        }
     }
 }
