@@ -263,6 +263,9 @@ pub trait Pattern {
     /// Untimed: fresh data for the next `steps` steps, which a look will follow. Comes after `arrange`, and again within a block where data
     /// will be looked at whole; every rank of the communicator calls it before the same steps.
     fn renew(&mut self, _steps: u32) {}
+    /// Whether the next steps may carry lengths instead of data, because nobody will look at them: where that changes nothing but the work
+    /// of a simulated machine's host. Every rank of the communicator is told the same before the same steps.
+    fn spare(&mut self, _spare: bool) {}
     /// One step. `None`: this rank takes part but has nothing to measure (the root of an incast).
     fn step(&mut self) -> Option<Work>;
     /// How many steps can pass until data that arrived are overwritten; the same on all ranks of the communicator. By default there is one

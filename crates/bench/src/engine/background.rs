@@ -11,7 +11,7 @@ use super::heart::Heart;
 use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
-use crate::kernel::Pattern;
+use crate::kernel::{Arithmetic, Pattern};
 use comm::{Comm, Pending, Set, overlap};
 use record::{Ended, Metric, Payload, Phase, Pulse, Role, Stop};
 use spec::Time;
@@ -40,6 +40,7 @@ pub(super) struct Orders<'a> {
     pub asked_to_stop: &'a dyn Fn() -> bool,
     pub heart: &'a Heart<'a>,
     pub payload: Payload,
+    pub arithmetic: Arithmetic,
 }
 
 /// Rests for the off time of a pulse.
@@ -60,7 +61,7 @@ pub(super) fn load(
 ) -> Partial {
     let mut recorder = Recorder::new(metric, orders.stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
-    let mut looks = Looks::load(orders.payload);
+    let mut looks = Looks::load(orders.payload, orders.arithmetic);
     let mut room = Vec::new();
     overlap(world, |pending| {
         // Listens before it says that it is warm: a measured job without work sends its stop right after that.

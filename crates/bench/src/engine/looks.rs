@@ -5,10 +5,13 @@
 //! everything can be looked at in that, it is; if not, a random choice of steps is, and of the others both ends and random lines. The last
 //! steps of a block go first: nothing follows them that could be disturbed.
 //!
+//! On a simulated machine a look takes no time, but data take the host's: where it would move and compare more bytes than the network has
+//! work with them, a random choice of steps carries data and the others lengths, which changes no time that is measured.
+//!
 //! The choice is a function of numbers that all ranks share. They look after the same steps, so none waits long for another.
 
 use super::recorder::{PIECE, Recorder};
-use crate::kernel::Pattern;
+use crate::kernel::{Arithmetic, Pattern};
 use comm::Comm;
 use record::{Coverage, Payload, Verdict};
 use spec::Rng;
@@ -20,6 +23,9 @@ const BUDGET: f64 = 0.03;
 const SMALL: u32 = 256;
 /// Share of the steps of a load that are looked at whole: nobody agrees on what a look of a load takes.
 const OF_LOAD: f64 = 1.0 / 20.0;
+/// Share of the steps of a simulated machine that carry data.
+// Chosen: with data in all steps the default run takes more than twice as long, with these a tenth longer.
+const CARRIED: f64 = 1.0 / 20.0;
 
 /// The looks of one rank at a job.
 pub(super) struct Looks {
@@ -37,18 +43,32 @@ pub(super) struct Looks {
     spent: (f64, u32),
     /// Nobody looks.
     blind: bool,
+    /// Not all steps carry data.
+    sparing: bool,
+    /// How often it was asked which do; as often on every rank.
+    turns: u64,
 }
 
 impl Looks {
     /// Of a measured job: nothing within a block until it is known what that costs.
-    pub fn measured(payload: Payload) -> Looks {
-        let blind = payload == Payload::Unchecked;
-        Looks { share: 0.0, at_end: 1.0, usual: None, count: 0, begun: false, verdict: None, spent: (0.0, 0), blind }
+    pub fn measured(payload: Payload, arithmetic: Arithmetic) -> Looks {
+        Looks {
+            share: 0.0,
+            at_end: 1.0,
+            usual: None,
+            count: 0,
+            begun: false,
+            verdict: None,
+            spent: (0.0, 0),
+            blind: payload == Payload::Unchecked,
+            sparing: payload == Payload::Checked && arithmetic == Arithmetic::Charged,
+            turns: 0,
+        }
     }
 
     /// Of a background job.
-    pub fn load(payload: Payload) -> Looks {
-        Looks { share: OF_LOAD, ..Looks::measured(payload) }
+    pub fn load(payload: Payload, arithmetic: Arithmetic) -> Looks {
+        Looks { share: OF_LOAD, ..Looks::measured(payload, arithmetic) }
     }
 
     /// One block: untimed steps, then timed ones if there is a recorder; its value, if this rank measured any.
@@ -71,7 +91,11 @@ impl Looks {
             let whole =
                 !self.blind && (small || (last || within) && self.chosen(if last { self.at_end } else { self.share }));
             let first = if end == End::Whole { left == warmup + steps } else { !self.begun };
-            if whole || first {
+            let carries = small || !within || self.carries(whole, self.share);
+            if self.sparing {
+                pattern.spare(!carries);
+            }
+            if whole && carries || first {
                 // The blocks of a load are of any length, and not all of them have fresh data.
                 let room = if end == End::Open && !small { holds } else { group };
                 self.timed(comm, whole, || pattern.renew(room));
@@ -80,7 +104,12 @@ impl Looks {
             left -= group;
             let mut here = group;
             while here > 0 {
-                let piece = here.min(PIECE);
+                let mut piece = here.min(PIECE);
+                if self.sparing && !within {
+                    // One look follows them all, so each step is asked for itself.
+                    pattern.spare(!self.carries(true, 1.0));
+                    piece = 1;
+                }
                 here -= piece;
                 let warm = piece.min(untimed);
                 untimed -= warm;
@@ -104,6 +133,16 @@ impl Looks {
         if pattern.holds() == u32::MAX {
             self.look(comm, pattern, true);
         }
+    }
+
+    /// Whether the next steps carry data, which are looked at whole or not, and that in a share of all cases.
+    fn carries(&mut self, whole: bool, share: f64) -> bool {
+        if !self.sparing {
+            return true;
+        }
+        self.turns += 1;
+        // The first always do, so that no job ends without a look at data.
+        self.turns == 1 || whole && Rng::new(0, "carry", self.turns).unit() * share.max(CARRIED) < CARRIED
     }
 
     fn chosen(&self, share: f64) -> bool {
@@ -182,7 +221,7 @@ mod tests {
 
     #[test]
     fn looks_take_a_small_share_of_the_time() {
-        let mut looks = Looks::measured(Payload::Checked);
+        let mut looks = Looks::measured(Payload::Checked, Arithmetic::Real);
         looks.spent.1 = 1;
         // Nine steps of 1 ms; a look takes 1 us, 50 us, 150 us, 900 us.
         for (cost, share, at_end) in [(1e-6, 1.0, 1.0), (50e-6, 0.55, 1.0), (150e-6, 0.1, 1.0), (900e-6, 0.0, 0.3)] {
@@ -200,5 +239,20 @@ mod tests {
         looks.usual = None;
         looks.plan(9, 1, 9e-3, 0.0);
         assert_eq!((looks.share, looks.at_end), (1.0, 1.0));
+    }
+
+    #[test]
+    fn one_step_in_twenty_of_a_simulated_machine_carries_data() {
+        let of = |mut looks: Looks, whole: fn(u64) -> bool, share| {
+            (0..20_000).filter(|&turn| looks.carries(whole(turn), share)).count()
+        };
+        let (all, some): (fn(u64) -> bool, fn(u64) -> bool) = (|_| true, |turn| turn % 20 == 7);
+        let looks = || Looks::measured(Payload::Checked, Arithmetic::Charged);
+        for (whole, share) in [(all, 1.0), (some, OF_LOAD)] {
+            let carried = of(looks(), whole, share);
+            assert!((900..1100).contains(&carried), "{carried} with a share of {share}");
+        }
+        assert_eq!(of(looks(), |_| false, 1.0), 1, "the first step");
+        assert_eq!(of(Looks::measured(Payload::Checked, Arithmetic::Real), all, 1.0), 20_000);
     }
 }

@@ -10,7 +10,7 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
 use super::wire;
-use crate::kernel::{LEAST_STEPS, Pattern};
+use crate::kernel::{Arithmetic, LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
 use record::{Batches, Ended, Histogram, Metric, Payload, Stop, Verdict};
 
@@ -39,12 +39,12 @@ pub(super) fn measure(
     metric: Metric,
     stop: &Stop,
     heart: &Heart<'_>,
-    payload: Payload,
+    (payload, arithmetic): (Payload, Arithmetic),
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial::default();
     let mut pace = Pace::new(stop);
-    let mut looks = Looks::measured(payload);
+    let mut looks = Looks::measured(payload, arithmetic);
     let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
     pattern.iter_mut().for_each(|pattern| pattern.arrange(0));
     group.settle(&mut [], Reduce::Max);

@@ -322,13 +322,14 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
     let pattern = pattern.as_deref_mut();
     let heart = Heart::new(run.observer, part, phase, first);
+    let carried = (run.payload, run.arithmetic);
     let mut partial = match job.role {
         Role::Measured => {
             // A job that is skipped does this, too: background jobs send it their word and wait for its own.
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
                 Some(_) => Partial::skipped(),
-                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, run.payload),
+                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, carried),
             };
             heart.over();
             groups.stop_load(run.world, part);
@@ -337,8 +338,8 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         Role::Background => {
             let asked = || run.observer.asked_to_stop();
             let longest = background::longest_batch(phase);
-            let orders =
-                Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart, payload: run.payload };
+            let (payload, arithmetic) = carried;
+            let orders = Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart, payload, arithmetic };
             let partial = background::load(run.world, groups, part, pattern, kernel.metric, &orders);
             heart.over();
             partial

@@ -159,9 +159,14 @@ impl Pattern for Allreduce<'_> {
         }
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.slots.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
-        let (slot, elements) = (self.slots.begin(), self.elements);
-        match self.values.get_mut(slot * elements..(slot + 1) * elements) {
+        let (spared, slot, elements) = (self.slots.spared(), self.slots.begin(), self.elements);
+        let values = self.values.get_mut(slot * elements..(slot + 1) * elements);
+        match values.filter(|_| !spared) {
             None => self.comm.allreduce(Vector::Len(elements), Reduce::Sum),
             Some(values) => self.comm.allreduce(Vector::Values(values), Reduce::Sum),
         }

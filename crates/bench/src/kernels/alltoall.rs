@@ -90,6 +90,10 @@ impl Pattern for Collective<'_> {
         self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let (out, into) = self.mail.step();
         self.comm.alltoall(out.all(), into.all());

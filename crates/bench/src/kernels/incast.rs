@@ -93,6 +93,10 @@ impl Pattern for TwoSided<'_> {
         self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let n = self.comm.size();
         let (out, mut into) = self.mail.step();
@@ -180,6 +184,11 @@ impl Pattern for Put<'_> {
         self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.slots.spare(spare);
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let (slot, me) = (self.slots.begin(), self.comm.rank());
         let (out, _) = self.mail.step();
@@ -250,6 +259,10 @@ impl Pattern for Get<'_> {
             self.window.write(0, &bytes);
         }
         self.comm.barrier();
+    }
+
+    fn spare(&mut self, spare: bool) {
+        self.mail.spare(spare);
     }
 
     fn step(&mut self) -> Option<Work> {

@@ -167,6 +167,10 @@ impl Pattern for Pair<'_> {
         self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let peer = partner(self.comm)?;
         let leads = leads(self.comm);

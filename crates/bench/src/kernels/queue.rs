@@ -69,6 +69,10 @@ impl Pattern for Queue<'_> {
         self.mail.renew(self.comm.rank(), self.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let peer = partner(self.comm)?;
         let (comm, n, reverse) = (self.comm, self.messages, self.reverse);

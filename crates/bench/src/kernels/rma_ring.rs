@@ -192,6 +192,11 @@ impl Pattern for PutRing<'_> {
         self.mail.renew(self.base.comm.rank(), self.base.round, steps);
     }
 
+    fn spare(&mut self, spare: bool) {
+        self.slots.spare(spare);
+        self.mail.spare(spare);
+    }
+
     fn step(&mut self) -> Option<Work> {
         let Base { left, right, size, .. } = self.base;
         let first = self.slots.begin() * 2 * self.depth;

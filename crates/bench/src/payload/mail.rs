@@ -134,9 +134,15 @@ impl Mail {
         Stamp { sender, round: self.round, step: if self.read { 0 } else { self.slots.stamp(slot) }, lane }
     }
 
+    /// Whether the next steps may carry lengths alone: on all ranks that exchange them alike.
+    pub fn spare(&mut self, spare: bool) {
+        self.slots.spare(spare);
+    }
+
     /// The buffers of the step that begins.
     pub fn step(&mut self) -> (Outgoing<'_>, Incoming<'_>) {
-        let Mail { size, sends, receives, carried, .. } = *self;
+        let Mail { size, sends, receives, .. } = *self;
+        let carried = self.carried && !self.slots.spared();
         let slot = self.slots.begin();
         let out = carried.then(|| &self.out[slot * sends * size..(slot + 1) * sends * size]);
         let into = carried.then(|| &mut self.into[slot * receives * size..(slot + 1) * receives * size]);
@@ -256,6 +262,22 @@ mod tests {
         let _ = mail.step();
         assert!(mail.verify(same).is_wrong());
         assert_eq!(mail.coverage().unwrap().whole, 2);
+    }
+
+    #[test]
+    fn steps_without_data_are_counted_and_hide_nothing() {
+        let mut mail = Mail::new(Payload::Checked, 100_000, (1, 1), 1);
+        for spoiled in [false, true] {
+            mail.renew(5, 0, 1);
+            for spare in [true, false, true] {
+                mail.spare(spare);
+                deliver(&mut mail, 1);
+                mail.into[77] ^= u8::from(spoiled && !spare);
+            }
+            assert_eq!(mail.verify(same).is_wrong(), spoiled);
+            let Coverage { messages, whole, .. } = mail.coverage().unwrap();
+            assert_eq!(messages, 3 * whole);
+        }
     }
 
     #[test]

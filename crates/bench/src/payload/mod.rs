@@ -27,6 +27,10 @@ pub fn unchecked() -> Verdict {
 /// The looks of a [`Pattern`](crate::Pattern) at its field `mail`; its method `sender` says who sent what a lane received.
 macro_rules! looks_at_mail {
     () => {
+        fn spare(&mut self, spare: bool) {
+            self.mail.spare(spare);
+        }
+
         fn holds(&self) -> u32 {
             self.mail.holds()
         }

@@ -17,12 +17,24 @@ pub struct Slots {
     renewed: u64,
     steps: u64,
     unseen: u64,
+    /// Steps carry nothing now; how many did so since the last look.
+    spared: bool,
+    passed: u64,
 }
 
 impl Slots {
     /// For steps of so many bytes, the same on all ranks that exchange them.
     pub fn new(step_bytes: usize) -> Slots {
-        Slots { most: (ROOM / step_bytes.max(1)).max(1), used: 1, next: 0, renewed: 0, steps: 0, unseen: 0 }
+        Slots {
+            most: (ROOM / step_bytes.max(1)).max(1),
+            used: 1,
+            next: 0,
+            renewed: 0,
+            steps: 0,
+            unseen: 0,
+            spared: false,
+            passed: 0,
+        }
     }
 
     /// How many steps have a slot of their own at most.
@@ -38,8 +50,22 @@ impl Slots {
         self.used
     }
 
-    /// The slot of the step that begins.
+    /// Whether steps need no memory from now on, because they carry no data.
+    pub fn spare(&mut self, spare: bool) {
+        self.spared = spare;
+    }
+
+    /// Whether the step that begins carries no data.
+    pub fn spared(&self) -> bool {
+        self.spared
+    }
+
+    /// The slot of the step that begins; any, if it carries no data.
     pub fn begin(&mut self) -> usize {
+        if self.spared {
+            self.passed += 1;
+            return 0;
+        }
         // On the timed path, so without a division.
         let slot = self.next;
         self.next = if slot + 1 == self.used { 0 } else { slot + 1 };
@@ -58,14 +84,14 @@ impl Slots {
         ((self.steps - 1 - ago) % self.used as u64) as usize
     }
 
-    /// How many steps nobody has looked at whose data are gone.
+    /// How many steps nobody has looked at whose data are gone, or that had none.
     pub fn lost(&self) -> u64 {
-        self.unseen - self.kept().end
+        self.passed + self.unseen - self.kept().end
     }
 
     /// Everything has been looked at.
     pub fn looked(&mut self) {
-        self.unseen = 0;
+        (self.unseen, self.passed) = (0, 0);
     }
 
     /// What the data of a slot are stamped with.
@@ -91,5 +117,18 @@ mod tests {
         assert_ne!(slots.stamp(1), before);
         assert_eq!((slots.kept(), slots.begin()), (0..0, 0));
         assert_eq!(Slots::new(10 * ROOM).most(), 1);
+    }
+
+    #[test]
+    fn steps_without_data_take_no_slot_and_are_counted() {
+        let mut slots = Slots::new(ROOM / 3);
+        slots.renew(3);
+        for spare in [false, true, true, false, true] {
+            slots.spare(spare);
+            slots.begin();
+        }
+        assert_eq!((slots.kept().map(|ago| slots.of(ago)).collect::<Vec<_>>(), slots.lost()), (vec![1, 0], 3));
+        slots.looked();
+        assert_eq!((slots.kept(), slots.lost()), (0..0, 0));
     }
 }
