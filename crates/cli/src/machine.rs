@@ -9,6 +9,7 @@ use record::{BoxRecord, BundleRecord, Layout, MachineRecord, NetworkRecord, RunR
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// A machine, chosen.
 pub enum Target {
@@ -43,6 +44,13 @@ impl Target {
     /// The same; a simulated machine gets at least so many nodes and ranks per node, unless the arguments say otherwise.
     pub fn choose_for(args: &ArgMatches, alone: bool, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
         let on = args.get_one::<String>("on").map(String::as_str);
+        // What is no time is refused when all options are read.
+        let patience = args.try_get_one::<String>("hang-after").ok().flatten().and_then(|t| spec::parse_time(t).ok());
+        if let Some(patience) = patience {
+            // Libraries take longer to start than to do anything else, and the longer the more ranks there are.
+            let ranks = mpi::launched().and_then(|l| l.ranks).unwrap_or(1);
+            mpi::begin_within(Duration::from_secs_f64(10.0 * patience.secs() + 0.02 * ranks as f64));
+        }
         match (on, mpi::launched()) {
             (Some("mpi"), _) | (None, Some(_)) => Target::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
             (Some("local"), _) => Ok(Target::Local),

@@ -74,30 +74,48 @@ pub fn end_within(patience: Duration) {
     let _ = END_WITHIN.set(patience);
 }
 
+/// How long the start of MPI may take; for ever unless somebody says.
+static BEGIN_WITHIN: OnceLock<Duration> = OnceLock::new();
+
+/// MPI_Init may take so long. It waits for all ranks, and nobody can tell yet which of them is not there.
+pub fn begin_within(patience: Duration) {
+    let _ = BEGIN_WITHIN.set(patience);
+}
+
+/// Starts MPI by `init`. If that takes too long this process ends itself.
+pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
+    let why = "MPI_Init has not returned: a rank may be stopped or not started (--hang-after)";
+    watched(BEGIN_WITHIN.get().copied(), why, init)
+}
+
 /// Ends MPI by `finalize`. If that takes too long this process ends itself, since no daemon is there that MPI_Abort could reach.
 pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
+    let why = "MPI_Finalize has not returned: the launcher or a daemon of it may be stopped";
+    watched(END_WITHIN.get().copied(), why, finalize)
+}
+
+/// Calls something that may never return.
+fn watched(patience: Option<Duration>, why: &'static str, call: impl FnOnce() -> c_int) -> c_int {
     let done = Arc::new(AtomicBool::new(false));
-    if let Some(&patience) = END_WITHIN.get() {
+    if let Some(patience) = patience {
         let done = done.clone();
         #[expect(clippy::disallowed_methods, reason = "real time is meant")]
         let watchdog = std::thread::Builder::new().spawn(move || {
             std::thread::sleep(patience);
             if !done.load(Ordering::SeqCst) {
-                give_up_on_the_end(patience);
+                give_up(patience, why);
             }
         });
         drop(watchdog);
     }
-    let code = finalize();
+    let code = call();
     done.store(true, Ordering::SeqCst);
     code
 }
 
-fn give_up_on_the_end(patience: Duration) -> ! {
+fn give_up(patience: Duration, why: &str) -> ! {
     let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
-    let seconds = patience.as_secs_f64();
-    let reason =
-        format!("MPI_Finalize has not returned for {seconds:.0} s: the launcher or a daemon of it may be stopped");
+    let reason = format!("after {:.0} s {why}", patience.as_secs_f64());
     let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
     // SAFETY: it ends the process and touches nothing of it. What runs at a usual exit would wait for MPI again.
     unsafe { _exit(1) }

@@ -1,7 +1,7 @@
 //! The machine: MPI from its start to its end.
 
 use crate::abi::{Abi, Kind, Mpich, OpenMpi, Standard, THREAD_NAMES};
-use crate::abort::{Running, arm, disarm, end_by};
+use crate::abort::{Running, arm, begin_by, disarm, end_by};
 use crate::communicator::Communicator;
 use crate::context::Context;
 use crate::find::Found;
@@ -190,7 +190,8 @@ fn init<A: Abi>(api: &Api<A>, check: &dyn Fn(&'static str, c_int) -> Result<(), 
     // MPI, or only to abort. Open MPI 4 and 5 at a higher level never return from MPI_Waitall on a request that has failed
     // before (a truncated message): the error path skips the signal that the release then waits for.
     // SAFETY: MPI takes null for both argument pointers, and is not started yet.
-    check("MPI_Init_thread", unsafe { (api.init_thread)(null_mut(), null_mut(), A::THREADS[0], &mut granted) })?;
+    let start = || unsafe { (api.init_thread)(null_mut(), null_mut(), A::THREADS[0], &mut granted) };
+    check("MPI_Init_thread", begin_by(start))?;
     Ok(granted)
 }
 
