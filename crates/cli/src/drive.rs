@@ -8,7 +8,7 @@ use crate::machine::{Speaker, Target, effort as effort_of};
 use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
 use crate::vitals::Clocks;
-use crate::{folder, output, signals};
+use crate::{folder, options, output, signals};
 use crate::{runner, show};
 use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
@@ -56,7 +56,7 @@ impl Order {
             force: args.get_flag("force"),
             plan_only: args.try_get_one::<bool>("plan-only").ok().flatten().copied().unwrap_or(false),
             quiet: args.get_flag("quiet"),
-            patience: read_patience(args)?,
+            patience: options::patience(args)?,
         })
     }
 
@@ -326,19 +326,6 @@ pub fn read_seed(args: &ArgMatches) -> anyhow::Result<Option<u64>> {
             Ok(seed) => Ok(Some(seed)),
             Err(_) => Err(Fail::usage(format!("--seed {number}: a whole number, or `random`"))),
         },
-    }
-}
-
-/// `--hang-after`: a time, or nothing if a run is to wait for ever.
-fn read_patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
-    let text = args.get_one::<String>("hang-after").expect("it has a default");
-    if text == "never" {
-        return Ok(None);
-    }
-    match spec::parse_time(text) {
-        Ok(time) if time.secs() >= 1.0 => Ok(Some(Duration::from_secs_f64(time.secs()))),
-        Ok(_) => Err(Fail::usage(format!("--hang-after {text}: at least 1s, or `never`"))),
-        Err(error) => Err(Fail::usage(format!("--hang-after {text}: {error}; or `never`"))),
     }
 }
 

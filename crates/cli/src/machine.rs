@@ -1,7 +1,7 @@
 //! Which machine a run uses, and how that is decided.
 
 use crate::exit::{Exit, Fail};
-use crate::{host, slurm};
+use crate::{host, options, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
 use comm::{Comm, MachineError};
@@ -44,15 +44,16 @@ impl Target {
     /// The same; a simulated machine gets at least so many nodes and ranks per node, unless the arguments say otherwise.
     pub fn choose_for(args: &ArgMatches, alone: bool, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
         let on = args.get_one::<String>("on").map(String::as_str);
-        // What is no time is refused when all options are read.
-        let patience = args.try_get_one::<String>("hang-after").ok().flatten().and_then(|t| spec::parse_time(t).ok());
-        if let Some(patience) = patience {
-            // Libraries take longer to start than to do anything else, and the longer the more ranks there are.
-            let ranks = mpi::launched().and_then(|l| l.ranks).unwrap_or(1);
-            mpi::begin_within(Duration::from_secs_f64(10.0 * patience.secs() + 0.02 * ranks as f64));
-        }
         match (on, mpi::launched()) {
-            (Some("mpi"), _) | (None, Some(_)) => Target::start_mpi(args.get_one::<PathBuf>("mpi-lib")),
+            (Some("mpi"), launch) | (None, launch @ Some(_)) => {
+                // A time that is none is refused when all options are read.
+                if let Ok(Some(patience)) = options::patience(args) {
+                    // Libraries take longer to start than to do anything else, and the longer the more ranks there are.
+                    let ranks = launch.and_then(|l| l.ranks).unwrap_or(1);
+                    mpi::begin_within(10 * patience + Duration::from_millis(20) * ranks as u32);
+                }
+                Target::start_mpi(args.get_one::<PathBuf>("mpi-lib"))
+            }
             (Some("local"), _) => Ok(Target::Local),
             (None, None) if alone => Ok(Target::Local),
             (Some(name), _) => Target::simulate(name, args, least),

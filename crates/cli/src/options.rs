@@ -1,9 +1,11 @@
 //! Options that several commands share.
 
+use crate::exit::Fail;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A parser that takes any text and lets the shell complete the words that are known: lists of names and files are good, too.
 #[derive(Clone)]
@@ -84,6 +86,19 @@ pub(crate) fn run_options() -> Vec<Arg> {
         flag("quiet", "No progress on stderr"),
         format_option(),
     ]
+}
+
+/// `--hang-after`: a time, or nothing if a run is to wait for ever.
+pub(crate) fn patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
+    let text = args.get_one::<String>("hang-after").expect("it has a default");
+    if text == "never" {
+        return Ok(None);
+    }
+    match spec::parse_time(text) {
+        Ok(time) if time.secs() >= 1.0 => Ok(Some(Duration::from_secs_f64(time.secs()))),
+        Ok(_) => Err(Fail::usage(format!("--hang-after {text}: at least 1s, or `never`"))),
+        Err(error) => Err(Fail::usage(format!("--hang-after {text}: {error}; or `never`"))),
+    }
 }
 
 pub(crate) fn records() -> Arg {

@@ -11,9 +11,9 @@ use super::heart::Heart;
 use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
-use crate::kernel::{Arithmetic, Pattern};
+use crate::kernel::Pattern;
 use comm::{Comm, Pending, Set, overlap};
-use record::{Ended, Metric, Payload, Phase, Pulse, Role, Stop};
+use record::{Ended, Metric, Phase, Pulse, Role, Stop};
 use spec::Time;
 
 /// What the leader adds to the sum: one of these, and the steps of the next batch times [`STEP`].
@@ -39,8 +39,6 @@ pub(super) struct Orders<'a> {
     /// Whether the user wants the load to end.
     pub asked_to_stop: &'a dyn Fn() -> bool,
     pub heart: &'a Heart<'a>,
-    pub payload: Payload,
-    pub arithmetic: Arithmetic,
 }
 
 /// Rests for the off time of a pulse.
@@ -58,10 +56,10 @@ pub(super) fn load(
     mut pattern: Option<&mut (dyn Pattern + '_)>,
     metric: Metric,
     orders: &Orders<'_>,
+    mut looks: Looks,
 ) -> Partial {
     let mut recorder = Recorder::new(metric, orders.stop.steps);
     let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
-    let mut looks = Looks::load(orders.payload, orders.arithmetic);
     let mut room = Vec::new();
     overlap(world, |pending| {
         // Listens before it says that it is warm: a measured job without work sends its stop right after that.

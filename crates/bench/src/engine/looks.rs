@@ -5,8 +5,8 @@
 //! everything can be looked at in that, it is; if not, a random choice of steps is, and of the others both ends and random lines. The last
 //! steps of a block go first: nothing follows them that could be disturbed.
 //!
-//! On a simulated machine a look takes no time, but data take the host's: where it would move and compare more bytes than the network has
-//! work with them, a random choice of steps carries data and the others lengths, which changes no time that is measured.
+//! On a simulated machine a look takes no time, but moving and comparing data takes the host's, more than the network itself. So only a
+//! random choice of steps carries data there, and the others lengths, which changes no time that is measured.
 //!
 //! The choice is a function of numbers that all ranks share. They look after the same steps, so none waits long for another.
 
@@ -24,7 +24,7 @@ const SMALL: u32 = 256;
 /// Share of the steps of a load that are looked at whole: nobody agrees on what a look of a load takes.
 const OF_LOAD: f64 = 1.0 / 20.0;
 /// Share of the steps of a simulated machine that carry data.
-// Chosen: with data in all steps the default run takes more than twice as long, with these a tenth longer.
+// Chosen: two placements of the default machine took 13 s of processor time with data in all steps, 6 to 8 with these, 6 to 7 with none.
 const CARRIED: f64 = 1.0 / 20.0;
 
 /// The looks of one rank at a job.
@@ -243,10 +243,11 @@ mod tests {
 
     #[test]
     fn one_step_in_twenty_of_a_simulated_machine_carries_data() {
-        let of = |mut looks: Looks, whole: fn(u64) -> bool, share| {
+        type Whole = fn(u64) -> bool;
+        let of = |mut looks: Looks, whole: Whole, share| {
             (0..20_000).filter(|&turn| looks.carries(whole(turn), share)).count()
         };
-        let (all, some): (fn(u64) -> bool, fn(u64) -> bool) = (|_| true, |turn| turn % 20 == 7);
+        let (all, some): (Whole, Whole) = (|_| true, |turn| turn % 20 == 7);
         let looks = || Looks::measured(Payload::Checked, Arithmetic::Charged);
         for (whole, share) in [(all, 1.0), (some, OF_LOAD)] {
             let carried = of(looks(), whole, share);

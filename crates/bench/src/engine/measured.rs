@@ -10,9 +10,9 @@ use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
 use super::wire;
-use crate::kernel::{Arithmetic, LEAST_STEPS, Pattern};
+use crate::kernel::{LEAST_STEPS, Pattern};
 use comm::{Buffer, Comm, Reduce};
-use record::{Batches, Ended, Histogram, Metric, Payload, Stop, Verdict};
+use record::{Batches, Ended, Histogram, Metric, Stop, Verdict};
 
 /// There are at least so many blocks in the time limit. More and shorter ones would end a test more sharply, but they bring the ranks
 /// together more often, and ranks that never drift apart see other bandwidths.
@@ -39,12 +39,11 @@ pub(super) fn measure(
     metric: Metric,
     stop: &Stop,
     heart: &Heart<'_>,
-    (payload, arithmetic): (Payload, Arithmetic),
+    mut looks: Looks,
 ) -> Partial {
     let mut recorder = Recorder::new(metric, stop.steps);
     let mut partial = Partial::default();
     let mut pace = Pace::new(stop);
-    let mut looks = Looks::measured(payload, arithmetic);
     let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
     pattern.iter_mut().for_each(|pattern| pattern.arrange(0));
     group.settle(&mut [], Reduce::Max);

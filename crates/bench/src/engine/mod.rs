@@ -27,6 +27,7 @@ use comm::{Comm, Reduce};
 use counting::Counting;
 use groups::Groups;
 use heart::Heart;
+use looks::Looks;
 use partial::Partial;
 use record::{Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
 use spec::Params;
@@ -125,8 +126,8 @@ pub fn run(world: &dyn Comm, seat: Seat, plan: &Plan, facts: &Facts, observer: &
     done.expect("a plan decides nothing, so nothing can go wrong with it")
 }
 
-/// Runs an experiment that begins with this plan, which ranks of one process may share. Collective. The record is returned on rank 0; an error is the same on every rank, and the
-/// observer has been given the record of what was done before it.
+/// Runs an experiment that begins with this plan, which ranks of one process may share. Collective. The record is returned on rank 0; an
+/// error is the same on every rank, and the observer has been given the record of what was done before it.
 pub fn drive(
     stage: Stage<'_>,
     experiment: &dyn Experiment,
@@ -322,14 +323,16 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
     let pattern = pattern.as_deref_mut();
     let heart = Heart::new(run.observer, part, phase, first);
-    let carried = (run.payload, run.arithmetic);
     let mut partial = match job.role {
         Role::Measured => {
             // A job that is skipped does this, too: background jobs send it their word and wait for its own.
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
                 Some(_) => Partial::skipped(),
-                None => measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, carried),
+                None => {
+                    let looks = Looks::measured(run.payload, run.arithmetic);
+                    measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, looks)
+                }
             };
             heart.over();
             groups.stop_load(run.world, part);
@@ -338,9 +341,9 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         Role::Background => {
             let asked = || run.observer.asked_to_stop();
             let longest = background::longest_batch(phase);
-            let (payload, arithmetic) = carried;
-            let orders = Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart, payload, arithmetic };
-            let partial = background::load(run.world, groups, part, pattern, kernel.metric, &orders);
+            let looks = Looks::load(run.payload, run.arithmetic);
+            let orders = Orders { stop: &job.stop, longest, asked_to_stop: &asked, heart: &heart };
+            let partial = background::load(run.world, groups, part, pattern, kernel.metric, &orders, looks);
             heart.over();
             partial
         }

@@ -1,4 +1,4 @@
-//! What every other room stands on: the numbers by which things are named, the set of events, and two containers.
+//! What every other room stands on: the numbers by which things are named, the set of events, and three containers.
 //!
 //! Not for anything that knows what a network or a rank is.
 
@@ -6,12 +6,14 @@ mod clock;
 mod event;
 mod slab;
 mod table;
+mod tray;
 
 pub(crate) use clock::Clock;
 pub use event::QueueKind;
 pub(crate) use event::{Event, Queue};
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};
+pub(crate) use tray::Tray;
 
 /// How far a cable reaches. Declared where it is laid; what it is called is for people only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

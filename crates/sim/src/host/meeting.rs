@@ -6,11 +6,10 @@
 //! are they delayed by its load. The result is the same whichever thread completes a meeting, because words are sorted by rank first.
 
 use super::protocol::{Blocked, Host};
-use crate::base::Event;
+use crate::base::{Event, Tray};
 use crate::net::{Fabric, Net};
 use comm::Reduce;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A communicator's members; shared by all of them.
@@ -75,14 +74,7 @@ pub(crate) struct Release {
 pub(crate) struct Meetings {
     open: Mutex<BTreeMap<Key, Meeting>>,
     /// Outcomes by part.
-    over: Vec<Over>,
-}
-
-/// Outcomes for the ranks of a part. The flag spares the part the lock when there are none.
-#[derive(Default)]
-struct Over {
-    any: AtomicBool,
-    list: Mutex<Vec<Release>>,
+    over: Vec<Tray<Release>>,
 }
 
 /// A member who joins.
@@ -101,7 +93,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Meetings {
     pub(crate) fn new(parts: usize) -> Meetings {
-        Meetings { open: Mutex::default(), over: (0..parts).map(|_| Over::default()).collect() }
+        Meetings { open: Mutex::default(), over: (0..parts).map(|_| Tray::default()).collect() }
     }
 
     /// Adds a member's word. True if it was the last: outcomes are ready then.
@@ -129,22 +121,17 @@ impl Meetings {
         for (number, (world, outcome)) in outcomes.into_iter().enumerate() {
             let (lp, rank) = fabric.home(world);
             let time = meeting.latest + heard(number).max(least);
-            let over = &self.over[usize::from(lp)];
-            lock(&over.list).push(Release { key: join.key, time, rank, outcome });
-            over.any.store(true, Ordering::Release);
+            self.over[usize::from(lp)].put(Release { key: join.key, time, rank, outcome });
         }
         true
     }
 
     /// Hands outcomes to the ranks of a part, in an order that does not depend on threads. Whether there were any.
     pub(crate) fn hand_out(&self, host: &mut Host, net: &mut Net<'_>) -> bool {
-        let over = &self.over[usize::from(net.id)];
-        if !over.any.load(Ordering::Acquire) {
-            return false;
-        }
         // Nobody adds to it meanwhile: ranks join while windows run, and this is between them, or on the thread of a part alone.
-        over.any.store(false, Ordering::Relaxed);
-        let mut over = std::mem::take(&mut *lock(&over.list));
+        let mut over = Vec::new();
+        self.over[usize::from(net.id)].empty_into(&mut over);
+        let any = !over.is_empty();
         over.sort_by_key(|r| (r.key, r.rank));
         for Release { key, time, rank, outcome } in over {
             let state = &mut host.ranks[rank as usize];
@@ -155,7 +142,7 @@ impl Meetings {
                 net.clock.push(time, Event::Resume(rank));
             }
         }
-        true
+        any
     }
 }
 

@@ -7,7 +7,7 @@
 use super::barrier::Barrier;
 use super::comm::{Seat, SimComm};
 use super::part::{Part, Stop};
-use crate::base::{Event, NONE};
+use crate::base::{Event, NONE, Tray};
 use crate::file::{Config, ConfigError};
 use crate::host::{Blocked, Meetings, Members};
 use crate::net::{Fabric, Mail, PortCounters, Stats, Totals};
@@ -50,19 +50,13 @@ struct Shared<'a> {
     /// Each thread's next event.
     next: Vec<AtomicU64>,
     failed: AtomicBool,
-    mail: Vec<Letterbox>,
+    /// Mail for each part from those of other threads.
+    mail: Vec<Tray<(u16, Box<Mail>)>>,
     scene: Scene,
     /// When phases began and ended, and how many of these there are.
     cuts: Mutex<Vec<Cut>>,
     cut_count: AtomicUsize,
     ends: Mutex<Vec<End>>,
-}
-
-/// Mail for a part from those of other threads. The flag spares its owner the lock when there is none.
-#[derive(Default)]
-struct Letterbox {
-    full: AtomicBool,
-    mail: Mutex<Vec<(u16, Box<Mail>)>>,
 }
 
 /// What is left of a part when the run is over.
@@ -208,7 +202,7 @@ impl comm::Machine for Simulator {
             barrier: Barrier::new(threads),
             next: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             failed: AtomicBool::new(false),
-            mail: (0..parts).map(|_| Letterbox::default()).collect(),
+            mail: (0..parts).map(|_| Tray::default()).collect(),
             scene: Scene::new(&self.fabric),
             cuts: Mutex::default(),
             cut_count: AtomicUsize::new(0),
@@ -367,11 +361,7 @@ impl<'a> Shared<'a> {
     fn take_in(&self, post: &Post<'_, 'a>) {
         let mut mail = post.inbox.borrow_mut();
         let Part { host, net, .. } = &mut *post.cell.borrow_mut();
-        let letterbox = &self.mail[usize::from(net.id)];
-        if letterbox.full.load(Ordering::Acquire) {
-            letterbox.full.store(false, Ordering::Relaxed);
-            mail.append(&mut lock(&letterbox.mail));
-        }
+        self.mail[usize::from(net.id)].empty_into(&mut mail);
         // A part hands over at most one mail per receiver and window, so no two keys are equal.
         mail.sort_unstable_by_key(|m| m.0);
         let came = !mail.is_empty();
@@ -421,11 +411,7 @@ impl<'a> Shared<'a> {
         while let Some((to, mail)) = part.net.mail.take() {
             match usize::from(to).checked_sub(first).and_then(|i| posts.get(i)) {
                 Some(near) => near.inbox.borrow_mut().push((part.net.id, mail)),
-                None => {
-                    let letterbox = &self.mail[usize::from(to)];
-                    lock(&letterbox.mail).push((part.net.id, mail));
-                    letterbox.full.store(true, Ordering::Release);
-                }
+                None => self.mail[usize::from(to)].put((part.net.id, mail)),
             }
         }
     }
