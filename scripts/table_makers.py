@@ -581,7 +581,7 @@ def pictures(run):
 
 @table("big-record", needs="5 GB")
 def big_record(run):
-    options = ["--threads", "1", "--canaries", "p2p-lat,allreduce", "--congestors", "p2p-incast:512B", "--share", "10%", "--rounds", "1", "--cut", "1000", "--time", "50us"]
+    options = ["--threads", "1", "--canaries", "p2p-lat,allreduce", "--congestors", "p2p-incast:512B", "--share", "10%", "--rounds", "1", "--cut", "1000", "--time", "50us", "--placements", "1"]
     run.tailback("run", "gpcnet", "--on", "edison", *options, out="big")
     path = os.path.join(run.folder, "big", "run.json")
     formats = ["html", "text", "csv", "markdown", "json", "openmetrics", "gpcnet"]

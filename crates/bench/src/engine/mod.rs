@@ -23,7 +23,7 @@ use crate::kernels::called;
 use crate::layout::{Seat, node_order, placement_seed};
 use crate::site::Site;
 use background::Orders;
-use comm::{Comm, Reduce};
+use comm::{Comm, Reduce, Refusal};
 use counting::Counting;
 use groups::Groups;
 use heart::Heart;
@@ -308,18 +308,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
     let setup = Setup::new(&*part.instance, &params, run.arithmetic);
     let setup = Setup { seed, payload: run.payload.carried(), progress: &progress, ..setup };
     let started = if enough { (kernel.start)(setup).map(Some) } else { Ok(None) };
-    // Other jobs may load the network already, so what this one must know first does not go through it.
-    let mut any = [started.is_err(), enough].map(|x| f64::from(u8::from(x)));
-    part.group.settle(&mut any, Reduce::Max);
-    let [refused, running] = any.map(|x| x > 0.0);
-    let skip = match &started {
-        Err(refusal) => Some(refusal.0.clone()),
-        Ok(_) if refused => Some("refused on other ranks of the job".to_string()),
-        Ok(_) if !running => {
-            Some(format!("{} needs {} ranks that talk to each other, one per node", job.kernel, kernel.min_ranks))
-        }
-        Ok(_) => None,
-    };
+    let skip = skipped(&*part.group, &job.kernel, kernel, enough, started.as_ref().err());
     let mut pattern = if skip.is_some() { None } else { started.ok().flatten() };
     let pattern = pattern.as_deref_mut();
     let heart = Heart::new(run.observer, part, phase, first);
@@ -354,4 +343,20 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         partial.notes.push(format!("some of its communicators have fewer than {} ranks and sat out", kernel.min_ranks));
     }
     partial
+}
+
+/// Why a job is not run: a rank refused it, or none of its communicators has the ranks it needs.
+fn skipped(group: &dyn Comm, name: &str, kernel: &Kernel, enough: bool, refusal: Option<&Refusal>) -> Option<String> {
+    let mut any = [refusal.is_some(), enough].map(|x| f64::from(u8::from(x)));
+    // Other jobs may load the network already, so what this one must know first does not go through it.
+    group.settle(&mut any, Reduce::Max);
+    let [refused, running] = any.map(|x| x > 0.0);
+    match refusal {
+        Some(refusal) => Some(refusal.0.clone()),
+        None if refused => Some("refused on other ranks of the job".to_string()),
+        None if !running => {
+            Some(format!("{name} needs {} ranks that talk to each other, one per node", kernel.min_ranks))
+        }
+        None => None,
+    }
 }
