@@ -26,6 +26,11 @@ impl Rng {
         Rng(mix(h ^ mix(index.wrapping_add(GAMMA))))
     }
 
+    /// The stream that begins at a state: for those who draw once for each of many things and have mixed what names them.
+    pub const fn at(state: u64) -> Rng {
+        Rng(state)
+    }
+
     /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GAMMA);

@@ -15,10 +15,10 @@ impl Clock {
         Clock { now: 0, queue: Queue::new(kind, per_second), failure: None }
     }
 
-    /// Lets something happen at a time, which is not before now.
+    /// Lets something happen at a time, which is not before now, and at a place: see [`Queue`].
     #[inline(always)]
-    pub(crate) fn push(&mut self, time: u64, event: Event) {
-        self.queue.push(time, event);
+    pub(crate) fn push(&mut self, time: u64, place: u32, event: Event) {
+        self.queue.push(time, place, event);
     }
 
     /// The time of the next event.
@@ -34,8 +34,9 @@ impl Clock {
         Some((event, std::mem::replace(&mut self.now, time)))
     }
 
-    /// Ends the run with a reason. The first reason counts.
+    /// Ends the run with a reason. The earliest counts, and the first by its words of those of one time.
     pub(crate) fn fail(&mut self, reason: String) {
-        self.failure.get_or_insert((self.now, reason));
+        let known = self.failure.take();
+        self.failure = known.into_iter().chain([(self.now, reason)]).min();
     }
 }

@@ -1,11 +1,16 @@
-//! The event set: what happens next, in the order (time, sequence).
+//! The event set: what happens next, in the order (time, place).
+//!
+//! What happens at one time at different places is unrelated, because nothing goes from place to place in no time. What happens at
+//! one time at one place needs an order, and it must not depend on how the network is divided into parts: so it follows from what
+//! happens (a rank, a cable, a flow) and not from when it was pushed. The order of places is another one at every time, or a port
+//! with a low number would always be served first.
 //!
 //! A calendar: a ring of buckets, each a short span of time, each bucket a list through one slab. The bucket that time has
 //! reached is sorted into a small stack and served from there; events beyond the ring's horizon wait in a heap. With one or
 //! two events in a bucket a push and a pop cost about the same for a thousand pending events and for a million. A plain
 //! binary heap does the same job for comparison: both must give the same order, and a test holds them to it.
 //!
-//! An event is sixteen bytes: its time, its place in the order of all pushes, and what happens to which object.
+//! An event is sixteen bytes: its time, its place in the order of that time, and what happens to which object.
 
 use crate::base::NONE;
 use std::cmp::{Ordering, Reverse};
@@ -45,8 +50,8 @@ macro_rules! events {
 }
 
 events! {
-    /// A packet's head is ready at a switch, or its tail is at an endpoint.
-    Arrive = 0,
+    /// Something breaks or is mended: first of all that happens at its time.
+    Fault = 0,
     /// An output may be able to send again.
     Wake = 1,
     /// A message reaches its NIC.
@@ -63,35 +68,78 @@ events! {
     Timer = 7,
     /// A notice that travels outside the data path reaches its source.
     Notice = 8,
-    /// Something breaks or is mended.
-    Fault = 9,
+    /// A packet's head is ready at a switch, or its tail is at an endpoint.
+    Arrive = 9,
     /// A lost packet is sent again.
     Resend = 10,
+    /// An answer of a NIC, which its rank has not asked for, reaches it: a message as with `Post`.
+    Answer = 11,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One word for what several words name together.
+pub(crate) fn place<const N: usize>(words: [u32; N]) -> u32 {
+    let fold = |h: u64, w: u32| {
+        // 2^64 over the golden ratio, odd.
+        let h = (h ^ u64::from(w)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        h ^ (h >> 32)
+    };
+    // Fraction bits of pi: from 0, words of 0 would leave it at 0.
+    (words.into_iter().fold(0x243f_6a88, fold) >> 8) as u32
+}
+
+/// The turn of a place among all places at a time: another number for each place, and another order at each time.
+#[inline]
+fn turn(place: u32, time: u64) -> u32 {
+    let moment = (time as u32 ^ (time >> 32) as u32).wrapping_mul(0x9e37_79b9);
+    // Both steps can be undone, so no two places have one turn.
+    (place ^ moment).wrapping_mul(0x85eb_ca6b)
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Due {
     time: u64,
-    sequence: u32,
+    turn: u32,
     event: u32,
 }
 
-impl Ord for Due {
-    /// By time, then by the order of pushes. Numbers of pushes may wrap: of two events of one time that are both pending the
-    /// later push is the one ahead on the shorter way round.
+impl Due {
+    /// Different for all that happens at one time at one place, but for a few that may come in the order of pushes.
     #[inline]
-    fn cmp(&self, other: &Due) -> Ordering {
-        let pushes = (self.sequence.wrapping_sub(other.sequence) as i32).cmp(&0);
-        self.time.cmp(&other.time).then(pushes)
+    fn order(&self) -> (u64, u64) {
+        (self.time, u64::from(self.turn) << 4 | u64::from(self.event >> INDEX_BITS))
     }
 }
 
-impl PartialOrd for Due {
+/// An event in a heap, which does not keep the order of pushes by itself.
+#[derive(Clone, Copy)]
+struct Heaped {
+    due: Due,
+    push: u32,
+}
+
+impl Ord for Heaped {
+    /// Numbers of pushes may wrap: of two events that are both pending the later push is the one ahead on the shorter way round.
     #[inline]
-    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+    fn cmp(&self, other: &Heaped) -> Ordering {
+        let pushes = (self.push.wrapping_sub(other.push) as i32).cmp(&0);
+        self.due.order().cmp(&other.due.order()).then(pushes)
+    }
+}
+
+impl PartialOrd for Heaped {
+    #[inline]
+    fn partial_cmp(&self, other: &Heaped) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
+
+impl PartialEq for Heaped {
+    fn eq(&self, other: &Heaped) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Heaped {}
 
 /// Which implementation keeps the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +158,8 @@ struct Node {
 
 /// Pending events.
 pub(crate) struct Queue {
-    sequence: u32,
+    /// Pushes into heaps so far.
+    pushes: u32,
     /// Events in the ring.
     ringed: usize,
     shift: u32,
@@ -119,14 +168,14 @@ pub(crate) struct Queue {
     /// The current bucket's events, latest first.
     current: Vec<Due>,
     /// Events added to the current bucket since it became current. A heap, because ranks in step make thousands of them.
-    late: BinaryHeap<Reverse<Due>>,
+    late: BinaryHeap<Reverse<Heaped>>,
     /// How many buckets after the current one are in the ring.
     reach: u64,
     heads: Vec<u32>,
     occupied: Vec<u64>,
     nodes: Vec<Node>,
     free: u32,
-    far: BinaryHeap<Reverse<Due>>,
+    far: BinaryHeap<Reverse<Heaped>>,
 }
 
 /// The ring's reach: link and switch latencies lie well inside it, compute times and timers beyond.
@@ -148,7 +197,7 @@ impl Queue {
             QueueKind::Heap => 0,
         };
         Queue {
-            sequence: 0,
+            pushes: 0,
             ringed: 0,
             shift,
             bucket: 0,
@@ -163,11 +212,11 @@ impl Queue {
         }
     }
 
-    /// Adds an event. Events of one time happen in the order they were added.
+    /// Adds an event at a place. Those of one kind, time and place happen in the order they were added.
     #[inline(always)]
-    pub(crate) fn push(&mut self, time: u64, event: Event) {
-        let entry = Due { time, sequence: self.sequence, event: event.pack() };
-        self.sequence = self.sequence.wrapping_add(1);
+    pub(crate) fn push(&mut self, time: u64, place: u32, event: Event) {
+        let turn = if matches!(event, Event::Fault(_)) { 0 } else { turn(place, time) };
+        let entry = Due { time, turn, event: event.pack() };
         let ahead = (time >> self.shift).wrapping_sub(self.bucket);
         // The current bucket itself is not in the ring.
         if ahead.wrapping_sub(1) < self.reach {
@@ -182,7 +231,8 @@ impl Queue {
         // A huge difference has wrapped: the queue has looked ahead to a later bucket before this event, as from mail, came.
         let late = ahead == 0 || ahead > u64::MAX / 2;
         let heap = if late && !self.heads.is_empty() { &mut self.late } else { &mut self.far };
-        heap.push(Reverse(entry));
+        heap.push(Reverse(Heaped { due: entry, push: self.pushes }));
+        self.pushes = self.pushes.wrapping_add(1);
     }
 
     #[inline(always)]
@@ -207,15 +257,15 @@ impl Queue {
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u64> {
         if self.heads.is_empty() {
-            return self.far.peek().map(|e| e.0.time);
+            return self.far.peek().map(|e| e.0.due.time);
         }
         if self.current.is_empty() && self.late.is_empty() && !self.advance() {
             return None;
         }
         match (self.current.last(), self.late.peek()) {
             (Some(a), None) => Some(a.time),
-            (None, Some(b)) => Some(b.0.time),
-            (a, b) => a.map(|a| a.time).min(b.map(|b| b.0.time)),
+            (None, Some(b)) => Some(b.0.due.time),
+            (a, b) => a.map(|a| a.time).min(b.map(|b| b.0.due.time)),
         }
     }
 
@@ -241,15 +291,16 @@ impl Queue {
     fn pop_late(&mut self, limit: u64) -> Option<(u64, Event)> {
         // Without buckets every event is in `far`.
         let heap = if self.heads.is_empty() { &mut self.far } else { &mut self.late };
-        let &Reverse(late) = heap.peek()?;
-        let sorted = self.current.last().copied().filter(|e| *e < late);
+        let &Reverse(Heaped { due: late, .. }) = heap.peek()?;
+        // What is sorted was pushed before what is late.
+        let sorted = self.current.last().copied().filter(|e| e.order() <= late.order());
         let entry = sorted.unwrap_or(late);
         if entry.time >= limit {
             return None;
         }
         match sorted {
             Some(_) => self.current.pop(),
-            None => heap.pop().map(|e| e.0),
+            None => heap.pop().map(|e| e.0.due),
         };
         Some((entry.time, Event::unpack(entry.event)))
     }
@@ -260,7 +311,7 @@ impl Queue {
         if self.heads.is_empty() {
             return !self.far.is_empty();
         }
-        let far = self.far.peek().map(|e| e.0.time >> self.shift);
+        let far = self.far.peek().map(|e| e.0.due.time >> self.shift);
         let next = if self.ringed > 0 { self.next_occupied() } else { None };
         self.bucket = match (next, far) {
             (Some(a), Some(b)) => a.min(b),
@@ -288,22 +339,22 @@ impl Queue {
     /// Moves events from the heap that have come inside the horizon into the ring.
     fn fetch_far(&mut self) {
         let end = self.bucket + self.heads.len() as u64;
-        while self.far.peek().is_some_and(|e| (e.0.time >> self.shift) < end) {
+        while self.far.peek().is_some_and(|e| (e.0.due.time >> self.shift) < end) {
             let Reverse(entry) = self.far.pop().expect("just seen");
-            self.link(entry);
+            self.link(entry.due);
         }
     }
 
-    /// Sorts the current bucket, latest first. A list is the reverse of its pushes, so a bucket of few is nearly in order.
+    /// Sorts the current bucket, latest first. A list is the reverse of its pushes, and equal ones stay in that order.
     fn sort(&mut self) {
         let list = &mut self.current;
         if list.len() > FEW {
-            return list.sort_unstable_by(|a, b| b.cmp(a));
+            return list.sort_by_key(|e| std::cmp::Reverse(e.order()));
         }
         for i in 1..list.len() {
             let entry = list[i];
             let mut at = i;
-            while at > 0 && list[at - 1] < entry {
+            while at > 0 && list[at - 1].order() < entry.order() {
                 list[at] = list[at - 1];
                 at -= 1;
             }
@@ -350,8 +401,8 @@ mod tests {
                         2 => rng.below(1_000_000),
                         _ => rng.below(1_000_000_000),
                     };
-                    a.push(now + ahead, Event::Wake(i));
-                    b.push(now + ahead, Event::Wake(i));
+                    a.push(now + ahead, i, Event::Wake(i));
+                    b.push(now + ahead, i, Event::Wake(i));
                 } else {
                     let limit = now + rng.below(100_000_000);
                     assert_eq!(a.peek(), b.peek());
@@ -365,5 +416,38 @@ mod tests {
             }
             assert_eq!(b.pop_before(u64::MAX), None);
         }
+    }
+
+    /// The order in which places are served at a time, by the order in which they were pushed.
+    fn served(kind: QueueKind, time: u64, places: &[u32]) -> Vec<u32> {
+        let mut queue = Queue::new(kind, 1e9);
+        for &place in places {
+            queue.push(time, place, Event::Wake(place));
+        }
+        queue.push(time, 7, Event::Fault(99));
+        let mut order = Vec::new();
+        while let Some((_, event)) = queue.pop_before(u64::MAX) {
+            order.push(match event {
+                Event::Wake(i) | Event::Fault(i) => i,
+                other => panic!("{other:?} was not pushed"),
+            });
+        }
+        order
+    }
+
+    #[test]
+    fn one_time_is_served_by_place_and_not_by_push() {
+        let (up, down): (Vec<u32>, Vec<u32>) = ((0..30).collect(), (0..30).rev().collect());
+        let mut orders = Vec::new();
+        for time in [0, 5_000, 5_001, 9_000_000] {
+            for kind in [QueueKind::Calendar, QueueKind::Heap] {
+                let order = served(kind, time, &up);
+                assert_eq!(order, served(kind, time, &down), "at {time}");
+                assert_eq!(order[0], 99, "a fault comes first");
+                orders.push(order);
+            }
+        }
+        orders.dedup();
+        assert_eq!(orders.len(), 4, "the same order in both queues, another one at each time");
     }
 }

@@ -10,7 +10,7 @@ mod tray;
 
 pub(crate) use clock::Clock;
 pub use event::QueueKind;
-pub(crate) use event::{Event, Queue};
+pub(crate) use event::{Event, Queue, place};
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};
 pub(crate) use tray::Tray;

@@ -83,7 +83,7 @@ pub struct Spot {
 pub enum By {
     /// As a small packet of the control class from the flow's destination to its source.
     Packet,
-    /// By a side channel, after so long (never less than the look-ahead of the parallel simulation).
+    /// By a side channel, after so long (never less than the look-ahead of the simulation).
     Side(Time),
 }
 
@@ -103,8 +103,19 @@ pub struct Notice {
 pub struct Asks {
     /// Notices to send.
     pub notices: Vec<Notice>,
-    /// Timers to set: when, and the number to call back with.
-    pub timers: Vec<(Time, u32)>,
+    /// Timers to set.
+    pub timers: Vec<Timer>,
+}
+
+/// A timer to set.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    /// When.
+    pub time: Time,
+    /// The number to call back with.
+    pub number: u32,
+    /// What it is for, as a number that is the same however the network is divided into parts: orders timers of one time.
+    pub place: u32,
 }
 
 /// A congestion control in one part of the network. All times are virtual; calls come in order of time.

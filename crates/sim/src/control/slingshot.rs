@@ -16,7 +16,7 @@
 //!
 //! A share below one is what drains the packets that the last hop cannot see, those in buffers further back.
 
-use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, TrafficFlow};
+use super::{Asks, By, Control, ControlEntry, Hears, Maker, Notice, Seen, Spot, Timer, TrafficFlow};
 use crate::Config;
 use crate::base::{Slab, Table};
 use crate::topology::Endpoint;
@@ -198,7 +198,8 @@ impl Slingshot {
         let drain = self.settings.hold * port.bytes as f64 * 1e12 / self.settings.rate;
         port.watched = true;
         // Sources act only once the notice has reached them; a look before that would see the old queue.
-        asks.timers.push((now + Time::from_ps(again.max(drain) as u64) + self.settings.notice, p));
+        let time = now + Time::from_ps(again.max(drain) as u64) + self.settings.notice;
+        asks.timers.push(Timer { time, number: p, place: port.to });
     }
 
     /// Strikes off the sources that have gone; they are told so.

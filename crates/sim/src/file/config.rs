@@ -159,6 +159,15 @@ pub const CARDS: [&Card; 5] =
     [&Config::CARD, &HostConfig::CARD, &NicConfig::CARD, &SwitchConfig::CARD, &ProtocolConfig::CARD];
 
 impl Config {
+    /// Threads that simulate it, if it can be divided so far.
+    pub(crate) fn workers(&self) -> usize {
+        match self.threads {
+            _ if self.endpoints() < self.threads_from => 1,
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        }
+    }
+
     /// Reads a machine file.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
         let mut file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;

@@ -66,7 +66,9 @@ struct Meeting {
 pub(crate) struct Release {
     key: Key,
     time: u64,
+    /// Its number in its part and in the world.
     rank: u32,
+    world: u32,
     outcome: Agreed,
 }
 
@@ -110,8 +112,6 @@ impl Meetings {
         meeting.said.sort_by_key(|s| s.rank);
         // The depth of a binomial tree: the binary logarithm of its size, rounded up.
         let depth = u64::from(join.members.size.next_power_of_two().trailing_zeros());
-        // Members of other parts cannot hear of it before the window is over.
-        let least = if fabric.parts.len() > 1 { fabric.lookahead } else { 0 };
         // Up the tree, then down it: a rank hears after as many steps as it has bits, so that ranks do not all go on at one instant.
         let heard = |rank: usize| (depth + u64::from(rank.count_ones())) * fabric.tree_step;
         let outcomes = match &meeting.said[0].word {
@@ -120,8 +120,8 @@ impl Meetings {
         };
         for (number, (world, outcome)) in outcomes.into_iter().enumerate() {
             let (lp, rank) = fabric.home(world);
-            let time = meeting.latest + heard(number).max(least);
-            self.over[usize::from(lp)].put(Release { key: join.key, time, rank, outcome });
+            let time = meeting.latest + fabric.delay(heard(number));
+            self.over[usize::from(lp)].put(Release { key: join.key, time, rank, world, outcome });
         }
         true
     }
@@ -133,13 +133,13 @@ impl Meetings {
         self.over[usize::from(net.id)].empty_into(&mut over);
         let any = !over.is_empty();
         over.sort_by_key(|r| (r.key, r.rank));
-        for Release { key, time, rank, outcome } in over {
+        for Release { key, time, rank, world, outcome } in over {
             let state = &mut host.ranks[rank as usize];
             state.outcomes.push((key, time, outcome));
             // A rank that does not wait for it yet finds the outcome when it asks.
             if state.blocked == Blocked::Meeting(key) {
                 let time = time.max(state.clock).max(net.clock.now);
-                net.clock.push(time, Event::Resume(rank));
+                net.clock.push(time, world, Event::Resume(rank));
             }
         }
         any

@@ -108,8 +108,8 @@ impl Host {
     }
 
     /// A new group of operations of a rank.
-    pub(crate) fn group(&self, net: &mut Net<'_>, rank: u32) -> u32 {
-        net.operations.group(rank, self.ranks[rank as usize].clock)
+    pub(crate) fn group(&self, net: &mut Net<'_>, rank: u32, world: u32) -> u32 {
+        net.operations.group((rank, world), self.ranks[rank as usize].clock)
     }
 
     fn request(&self, net: &mut Net<'_>, doing: Doing, route: Route, tag: u16, len: u64) -> u32 {
@@ -204,8 +204,12 @@ impl Host {
             return self.copy(net, head, time);
         }
         let (source, target) = (fabric.endpoint_of(head.from), fabric.endpoint_of(head.to));
+        // What a rank sends comes in the order of its program. Answers have no such order, and need a name each.
+        let asked = matches!(head.kind, Kind::Eager | Kind::Ask | Kind::Put | Kind::Get);
+        let place = if asked { head.from } else { head.place() };
         let message = net.message(head, source, target);
-        net.clock.push(time.max(net.clock.now), Event::Post(message));
+        let event = if asked { Event::Post(message) } else { Event::Answer(message) };
+        net.clock.push(time.max(net.clock.now), place, event);
     }
 
     /// A message inside a node.
@@ -342,12 +346,12 @@ fn complete_receive(net: &mut Net<'_>, request: u32, time: u64) {
     net.operations.complete(&mut net.clock, request, time, overhead);
 }
 
-/// Folds a delivery into the log whose hash says whether two runs were the same.
+/// Adds a delivery to the log whose hash says whether two runs were the same.
 fn log(net: &mut Net<'_>, head: &Head, time: u64) {
     let word = time ^ u64::from(head.from) << 40 ^ u64::from(head.to) << 16 ^ (head.kind as u64) << 12 ^ head.len << 1;
-    // The multiplier is 2^64 divided by the golden ratio.
-    let mixed = (net.totals.log ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    net.totals.log = mixed ^ (mixed >> 29);
+    // The multiplier is 2^64 divided by the golden ratio. A sum, because deliveries at different places have no order.
+    let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    net.totals.log = net.totals.log.wrapping_add(mixed ^ (mixed >> 29));
 }
 
 /// The window that a put or a get is for.

@@ -356,7 +356,7 @@ impl Outs {
     /// Bytes sent, and picoseconds stalled until a time, with a stall that is still under way.
     pub(crate) fn so_far(&self, o: u32, at: u64) -> (u64, u64) {
         let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
-        // With several parts a slice ends after its window, when a stall may have begun later than `at`.
+        // Saturating: a phase of a machine without look-ahead may end at a rank's clock, behind which the loop is already.
         let under_way = if out.stalled { at.saturating_sub(rare.stalled_since) } else { 0 };
         (out.bytes, rare.stalled_ps + under_way)
     }

@@ -1,6 +1,6 @@
 //! Packets and the headers of messages: what moves through the network.
 
-use crate::base::{NONE, Port};
+use crate::base::{NONE, Port, place};
 
 /// One packet. Kept small: the network's cost is the cost of touching these.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +97,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// What tells it from other messages of its time, in one word.
+    pub(crate) fn place(&self) -> u32 {
+        place([self.from, self.to, u32::from(self.tag) << 4 | self.kind as u32, self.at as u32])
+    }
+
     /// Bytes of payload on the wire: a request carries none.
     pub(crate) fn carried(&self) -> u64 {
         match self.kind {

@@ -31,7 +31,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adds a part's totals, in the order of parts.
+    /// Adds a part's totals.
     pub(crate) fn add(&mut self, now: u64, totals: &Totals, peak: u64) {
         self.end_ps = self.end_ps.max(now);
         self.events += totals.events;
@@ -41,7 +41,7 @@ impl Stats {
         self.delivered_bytes += totals.delivered;
         self.resent_packets += totals.resent;
         self.peak_queue_bytes = self.peak_queue_bytes.max(peak);
-        self.log_hash = self.log_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ totals.log;
+        self.log_hash = self.log_hash.wrapping_add(totals.log);
     }
 }
 

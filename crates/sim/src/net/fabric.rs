@@ -22,17 +22,17 @@ pub(crate) const CONTROL_CLASS: u8 = 1;
 pub(crate) const SMALL_CLASS: u8 = 2;
 /// Virtual channels of a port at most: the width of a port's mask of those that wait.
 const MAX_VCS: usize = 16;
-/// Groups of switches are simulated together as one part until there are so few parts, or until parts have so many endpoints:
-/// small parts spend their time on mail to each other, large ones do not fit into a processor's cache. The number of threads
-/// has no say in it, because the result may not depend on that.
-const PARTS: usize = 8;
-/// See [`PARTS`].
-const PART_ENDPOINTS: usize = 128;
+/// A part has about so many endpoints: small ones spend their time on mail to each other, large ones do not fit into a processor's cache.
+const PART_ENDPOINTS: usize = 256;
+/// With several threads each has so many parts at least, because parts are not all as busy.
+const THREAD_PARTS: usize = 4;
+/// Topologies of so many groups are divided between groups only, where cables are longest; others between any two switches.
+const GROUPS: usize = 32;
 pub(crate) struct SwitchInfo {
     /// The link that leaves by port 0.
     pub(crate) first_link: u32,
     pub(crate) ports: Port,
-    /// The topology's group; parts are made of whole groups.
+    /// The topology's group.
     pub(crate) group: u32,
 }
 
@@ -84,7 +84,8 @@ pub(crate) struct Fabric {
     /// Classes of traffic that this machine has.
     pub(crate) classes: usize,
     pub(crate) vcs: usize,
-    /// No effect of one part on another is sooner than this; `u64::MAX` with one part.
+    /// No effect of a unit (what parts are made of) on another is sooner than this; `u64::MAX` with one unit. It follows from the
+    /// machine and not from the parts, because what has no speed of its own takes this long.
     pub(crate) lookahead: u64,
     /// Modelled time of one step of a tree over all ranks, for what the machine resolves centrally.
     pub(crate) tree_step: u64,
@@ -185,17 +186,19 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Numbers everything. Parts without look-ahead cannot run in parallel, so then there is one part.
+    /// Numbers everything. Units without look-ahead cannot run in parallel, so then there are fewer, or one.
     fn lay(&mut self, wiring: &Wiring) -> Result<(), ConfigError> {
-        let groups = wiring.groups.iter().max().map_or(1, |g| *g as usize + 1);
-        // Parts are numbered in 16 bits.
-        if groups > usize::from(u16::MAX) {
-            return Err(ConfigError::Absurd(format!("{groups} groups of switches are too many; at most 65535")));
+        let groups = count(&wiring.groups);
+        let switches = || (0..wiring.groups.len() as u32).collect();
+        let finest = if groups < GROUPS { switches() } else { wiring.groups.clone() };
+        for units in [finest, wiring.groups.clone(), vec![0; wiring.groups.len()]] {
+            let homes = self.homes(wiring, &units);
+            self.number(wiring, &units, &homes);
+            self.lookahead = self.least_crossing(&units);
+            if self.lookahead > 0 {
+                break;
+            }
         }
-        let parts = groups.min((self.config.endpoints() / PART_ENDPOINTS).max(PARTS));
-        // Neighbouring groups share a part, and parts differ by one group at most.
-        let merged: Vec<u32> = wiring.groups.iter().map(|&g| (g as usize * parts / groups) as u32).collect();
-        self.number(wiring, &merged, parts);
         let packet = self.config.packet();
         // `Packet::span` and `Out::lead` keep this time in 32 bits of picoseconds.
         if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
@@ -204,41 +207,84 @@ impl Fabric {
                 Rate::from_bytes_per_s(slow.rate)
             )));
         }
-        // Packets cross from part to part one way, their credits the other: both bound the look-ahead.
-        let crossing = self.links.iter().filter(|l| l.lp_from != l.lp_to);
-        self.lookahead = crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX);
-        if self.lookahead == 0 {
-            self.number(wiring, &vec![0; wiring.groups.len()], 1);
-            self.lookahead = u64::MAX;
-        }
         Ok(())
     }
 
-    /// Numbers the nodes and their endpoints, with the parts they belong to.
-    fn number_endpoints(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
-        let nics = self.config.nic.per_node;
-        self.parts = (0..parts).map(|_| PartInfo::default()).collect();
-        self.nodes = Vec::new();
-        self.endpoints = Vec::new();
-        for node in 0..self.config.nodes {
-            // A node is in one part, that of its first NIC, also if its other NICs are at switches of other parts.
-            let (switch, _) = wiring.attached[node * nics];
-            let lp = groups[switch as usize] as u16;
-            let part = &mut self.parts[usize::from(lp)];
-            self.nodes.push(NodeInfo { lp, local: part.nodes.len() as u32 });
-            part.nodes.push(node as u32);
-            for n in 0..nics {
-                let (switch, port) = wiring.attached[node * nics + n];
-                let local = part.endpoints.len() as u32;
-                part.endpoints.push((node * nics + n) as Endpoint);
-                self.endpoints.push(EndpointInfo { switch, port, inject: NONE, local, lp });
-            }
+    /// The part of each unit. Neighbouring units share a part, and parts have about as many ports.
+    fn homes(&self, wiring: &Wiring, units: &[u32]) -> Vec<u16> {
+        let mut weights = vec![0usize; count(units)];
+        units.iter().zip(&wiring.ports).for_each(|(&unit, &ports)| weights[unit as usize] += usize::from(ports));
+        let threads = match self.config.workers() {
+            1 => 1,
+            several => several * THREAD_PARTS,
+        };
+        let by_size = self.config.endpoints() / PART_ENDPOINTS;
+        // Parts are numbered in 16 bits.
+        let parts = by_size.max(threads).clamp(1, weights.len().min(usize::from(u16::MAX)));
+        let all: usize = weights.iter().sum();
+        let (mut before, mut homes, mut last) = (0, Vec::with_capacity(weights.len()), 0);
+        for (unit, weight) in weights.iter().enumerate() {
+            // By where its middle lies; but no part is left out, and there is a unit for each that is still to come.
+            let home = (before + weight / 2) * parts / all.max(1);
+            let left = parts.saturating_sub(weights.len() - unit);
+            last = home.max(left).min(if unit == 0 { 0 } else { last + 1 });
+            homes.push(last as u16);
+            before += weight;
         }
+        homes
     }
 
-    fn number(&mut self, wiring: &Wiring, groups: &[u32], parts: usize) {
-        self.number_endpoints(wiring, groups, parts);
-        let nic = self.config.nic.clone();
+    /// The least time from one unit to another: packets cross one way, their credits the other.
+    fn least_crossing(&self, units: &[u32]) -> u64 {
+        let unit = |place: u32| match place & ENDPOINT {
+            0 => units[place as usize],
+            _ => units[self.home_switch(place & !ENDPOINT) as usize],
+        };
+        let crossing = self.links.iter().filter(|l| l.to != NONE && unit(l.from) != unit(l.to));
+        crossing.map(|l| l.latency.min(l.credit_latency)).min().unwrap_or(u64::MAX)
+    }
+
+    /// The switch whose unit a node belongs to: that of its first NIC, also if its other NICs are at other switches.
+    fn home_switch(&self, endpoint: Endpoint) -> Switch {
+        let nics = self.config.nic.per_node as u32;
+        self.endpoints[(endpoint - endpoint % nics) as usize].switch
+    }
+
+    /// What takes a time of its own, but not less than the look-ahead: nothing reaches another part sooner.
+    pub(crate) fn delay(&self, time: u64) -> u64 {
+        if self.lookahead == u64::MAX { time } else { time.max(self.lookahead) }
+    }
+
+    /// Numbers the nodes and their endpoints, with the parts they belong to, unit by unit. The nodes in that order.
+    fn number_endpoints(&mut self, wiring: &Wiring, units: &[u32], homes: &[u16]) -> Vec<u32> {
+        let nics = self.config.nic.per_node;
+        let attached = wiring.attached.iter().take(self.config.endpoints());
+        let endpoint = |&(switch, port): &(Switch, Port)| EndpointInfo { switch, port, inject: NONE, local: 0, lp: 0 };
+        self.endpoints = attached.map(endpoint).collect();
+        self.nodes = vec![NodeInfo { lp: 0, local: 0 }; self.config.nodes];
+        self.parts = (0..homes.last().map_or(1, |&h| h + 1)).map(|_| PartInfo::default()).collect();
+        let unit = |node: u32| units[wiring.attached[node as usize * nics].0 as usize];
+        let mut order: Vec<u32> = (0..self.config.nodes as u32).collect();
+        order.sort_by_key(|&node| unit(node));
+        for &node in &order {
+            let lp = homes[unit(node) as usize];
+            let part = &mut self.parts[usize::from(lp)];
+            self.nodes[node as usize] = NodeInfo { lp, local: part.nodes.len() as u32 };
+            part.nodes.push(node);
+            for e in node as usize * nics..(node as usize + 1) * nics {
+                (self.endpoints[e].lp, self.endpoints[e].local) = (lp, part.endpoints.len() as u32);
+                part.endpoints.push(e as Endpoint);
+            }
+        }
+        order
+    }
+
+    /// Numbers the cables: unit by unit those that leave its switches and its nodes, so that the numbers do not depend on the parts.
+    fn number(&mut self, wiring: &Wiring, units: &[u32], homes: &[u16]) {
+        let nodes = self.number_endpoints(wiring, units, homes);
+        let mut nodes = nodes.into_iter().peekable();
+        let part_of = |switch: u32| homes[units[switch as usize] as usize];
+        let (nic, nics) = (self.config.nic.clone(), self.config.nic.per_node as u32);
         let router = self.config.switch.latency.ps();
         // A switch's ports in order: what is at the other end, and the cable.
         let mut ports: Vec<Vec<(u32, Port, Cable)>> =
@@ -258,18 +304,21 @@ impl Fabric {
             .map(|(p, &group)| SwitchInfo { first_link: 0, ports: p.len() as Port, group })
             .collect();
         let mut order: Vec<usize> = (0..ports.len()).collect();
-        order.sort_by_key(|&s| groups[s]);
+        order.sort_by_key(|&s| units[s]);
         let mut order = order.into_iter().peekable();
-        for lp in 0..parts {
-            self.parts[lp].first_link = self.links.len() as u32;
-            while let Some(s) = order.next_if(|&s| groups[s] as usize == lp) {
+        for (unit, &lp) in homes.iter().enumerate() {
+            let first_link = self.links.len() as u32;
+            if unit == 0 || homes[unit - 1] != lp {
+                self.parts[usize::from(lp)].first_link = first_link;
+            }
+            while let Some(s) = order.next_if(|&s| units[s] as usize == unit) {
                 self.switches[s].first_link = self.links.len() as u32;
                 for (port, &(to, to_port, cable)) in ports[s].iter().enumerate() {
-                    // `NONE` first: it has the bit of endpoints too. An unused port does not bound the look-ahead.
+                    // `NONE` first: it has the bit of endpoints too.
                     let lp_to = match to {
-                        NONE => lp as u16,
+                        NONE => lp,
                         e if e & ENDPOINT != 0 => self.endpoints[(e & !ENDPOINT) as usize].lp,
-                        s => groups[s as usize] as u16,
+                        s => part_of(s),
                     };
                     let flight = cable.latency.ps();
                     let latency = flight + if to & ENDPOINT == 0 { router } else { 0 };
@@ -278,7 +327,7 @@ impl Fabric {
                         to,
                         to_port,
                         from_port: port as Port,
-                        lp_from: lp as u16,
+                        lp_from: lp,
                         lp_to,
                         latency,
                         credit_latency: flight + router,
@@ -289,32 +338,33 @@ impl Fabric {
                     });
                 }
             }
-            self.number_injections(lp, groups, router);
-            self.parts[lp].links = self.links.len() as u32 - self.parts[lp].first_link;
+            while let Some(node) = nodes.next_if(|&node| units[self.home_switch(node * nics) as usize] as usize == unit)
+            {
+                (node * nics..(node + 1) * nics).for_each(|e| self.number_injection(e, part_of, router));
+            }
+            self.parts[usize::from(lp)].links += self.links.len() as u32 - first_link;
         }
     }
 
-    fn number_injections(&mut self, lp: usize, groups: &[u32], router: u64) {
+    fn number_injection(&mut self, e: Endpoint, part_of: impl Fn(Switch) -> u16, router: u64) {
         let cable = edge(&self.config.nic, self.config.nic.rate);
-        for &e in &self.parts[lp].endpoints {
-            let end = &mut self.endpoints[e as usize];
-            end.inject = self.links.len() as u32;
-            self.links.push(Link {
-                from: ENDPOINT | e,
-                to: end.switch,
-                to_port: end.port,
-                from_port: 0,
-                lp_from: lp as u16,
-                lp_to: groups[end.switch as usize] as u16,
-                latency: cable.latency.ps() + router,
-                // A credit comes back to a NIC, which has no switch latency to add.
-                credit_latency: cable.latency.ps(),
-                pace: Pace::new(cable.rate),
-                rate: cable.rate.bytes_per_s(),
-                reach: cable.reach,
-                kind: cable.kind,
-            });
-        }
+        let end = &mut self.endpoints[e as usize];
+        end.inject = self.links.len() as u32;
+        self.links.push(Link {
+            from: ENDPOINT | e,
+            to: end.switch,
+            to_port: end.port,
+            from_port: 0,
+            lp_from: end.lp,
+            lp_to: part_of(end.switch),
+            latency: cable.latency.ps() + router,
+            // A credit comes back to a NIC, which has no switch latency to add.
+            credit_latency: cable.latency.ps(),
+            pace: Pace::new(cable.rate),
+            rate: cable.rate.bytes_per_s(),
+            reach: cable.reach,
+            kind: cable.kind,
+        });
     }
 
     pub(crate) fn node_of(&self, rank: u32) -> u32 {
@@ -385,6 +435,11 @@ impl Fabric {
         let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
         latency + before + slowest + overhead
     }
+}
+
+/// How many numbers from 0 on there are.
+fn count(numbers: &[u32]) -> usize {
+    numbers.iter().max().map_or(1, |&last| last as usize + 1)
 }
 
 /// What a topology makes for a machine, if that fits in.

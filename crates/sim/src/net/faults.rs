@@ -8,6 +8,7 @@
 //!
 //! Every part of the network knows of a fault at once: the time in which a real subnet manager finds out is not modelled.
 
+use super::switch::{Draw, draw};
 use super::{Fabric, Net};
 use crate::base::{Endpoint, NONE, Port, Switch, Table};
 use crate::file::{ConfigError, Fault, FaultSite, absurd};
@@ -277,7 +278,8 @@ impl Net<'_> {
             return true;
         }
         if packet.hops == 0 && !health.lost[at as usize] {
-            if let Some(middle) = health.detour(fabric, at, to, &mut self.rng) {
+            let mut rng = draw(self.seed, self.clock.now, packet, Draw::Detour);
+            if let Some(middle) = health.detour(fabric, at, to, &mut rng) {
                 packet.middle = middle;
                 return true;
             }

@@ -1,13 +1,12 @@
 //! The congestion control of a part: called where packets wait, leave and arrive, and obeyed at once.
 //!
-//! What a control asks for is done before anything else happens, because events of one time happen in the order in which
-//! they were made.
+//! What a control asks for is done before anything else happens.
 
 use super::Net;
-use crate::base::{Event, Slab};
-use crate::control::{Asks, By, Control, TrafficFlow};
+use crate::base::{Event, Slab, place};
+use crate::control::{Asks, By, Control, Timer, TrafficFlow};
 use crate::link::{Head, Kind};
-use spec::{Rng, Time};
+use spec::Time;
 
 pub(super) struct Guard {
     /// `None` without congestion control, which then costs nothing.
@@ -26,10 +25,10 @@ impl Guard {
 impl Net<'_> {
     /// Calls the congestion control, if there is one, and does what it asks.
     #[inline]
-    pub(super) fn controlled(&mut self, call: impl FnOnce(&mut dyn Control, Time, &mut Rng, &mut Asks)) {
+    pub(super) fn controlled(&mut self, call: impl FnOnce(&mut dyn Control, Time, &mut Asks)) {
         let guard = &mut self.guard;
         if let Some(control) = guard.control.as_mut() {
-            call(control.as_mut(), Time::from_ps(self.clock.now), &mut self.rng, &mut guard.asks);
+            call(control.as_mut(), Time::from_ps(self.clock.now), &mut guard.asks);
             if !guard.asks.notices.is_empty() || !guard.asks.timers.is_empty() {
                 self.answer_asks();
             }
@@ -38,7 +37,7 @@ impl Net<'_> {
 
     /// A timer of the control.
     pub(crate) fn timer(&mut self, number: u32) {
-        self.controlled(|c, now, _, asks| c.timer(now, number, asks));
+        self.controlled(|c, now, asks| c.timer(now, number, asks));
     }
 
     /// A notice reaches its source by the side channel.
@@ -49,20 +48,20 @@ impl Net<'_> {
     }
 
     pub(super) fn notified(&mut self, flow: TrafficFlow, value: u32) {
-        self.controlled(|c, now, _, asks| c.notified(now, flow, value, asks));
+        self.controlled(|c, now, asks| c.notified(now, flow, value, asks));
     }
 
     /// A notice by the side channel will reach its source at a time.
     pub(super) fn note_later(&mut self, time: u64, flow: TrafficFlow, value: u32) {
         let notice = self.guard.notices.insert((flow, value));
-        self.clock.push(time, Event::Notice(notice));
+        self.clock.push(time, place([flow.from, flow.to, value]), Event::Notice(notice));
     }
 
     fn answer_asks(&mut self) {
         // Taken out meanwhile: a notice that is sent may make the control ask for more.
         let mut asks = std::mem::take(&mut self.guard.asks);
-        for (time, number) in asks.timers.drain(..) {
-            self.clock.push(time.ps().max(self.clock.now), Event::Timer(number));
+        for Timer { time, number, place } in asks.timers.drain(..) {
+            self.clock.push(time.ps().max(self.clock.now), place, Event::Timer(number));
         }
         for notice in asks.notices.drain(..) {
             let home = self.fabric.endpoints[notice.flow.from as usize].lp;
@@ -72,13 +71,13 @@ impl Net<'_> {
                     let message = self.message(head, notice.flow.to, notice.flow.from);
                     self.post(message);
                 }
-                By::Side(delay) if home == self.id => {
-                    self.note_later(self.clock.now + delay.ps(), notice.flow, notice.value);
-                }
                 By::Side(delay) => {
-                    // However short the delay: no effect on another part may fall into this window.
-                    let time = self.clock.now + delay.ps().max(self.fabric.lookahead);
-                    self.mail.to(home).notices.push((time, notice.flow, notice.value));
+                    let time = self.clock.now + self.fabric.delay(delay.ps());
+                    if home == self.id {
+                        self.note_later(time, notice.flow, notice.value);
+                    } else {
+                        self.mail.to(home).notices.push((time, notice.flow, notice.value));
+                    }
                 }
             }
         }

@@ -8,31 +8,30 @@
 //! again.
 
 use super::{CONTROL_CLASS, Net};
-use crate::base::{Event, NONE};
+use crate::base::{Event, NONE, place};
 use crate::control::TrafficFlow;
 use crate::link::{Head, Message, Packet};
 
 impl Net<'_> {
     /// A packet is lost here; its source will know in time.
     pub(super) fn lose(&mut self, id: u32) {
-        let wait = self.fabric.config.protocol.resend.ps();
+        let time = self.clock.now + self.fabric.delay(self.fabric.config.protocol.resend.ps());
         let packet = self.give_up(id);
         let head = (packet.head != NONE).then(|| self.heads.take(packet.head));
         let home = self.fabric.endpoints[packet.source as usize].lp;
         if home == self.id {
-            self.take_back(self.clock.now + wait, packet, head);
+            self.take_back(time, packet, head);
         } else {
-            // However short the timeout: no effect on another part may fall into this window.
-            let time = self.clock.now + wait.max(self.fabric.lookahead);
             self.mail.to(home).returned.push((time, packet, head));
         }
     }
 
     /// A packet that was lost elsewhere is to be sent again at a time.
     pub(super) fn take_back(&mut self, time: u64, mut packet: Packet, head: Option<Head>) {
+        let place = place([packet.source, packet.message, packet.via, u32::from(head.is_some())]);
         packet.head = head.map_or(NONE, |h| self.heads.insert(h));
         let id = self.packets.insert(packet);
-        self.clock.push(time, Event::Resend(id));
+        self.clock.push(time, place, Event::Resend(id));
     }
 
     /// Sends a lost packet again: a message of one packet with the old number.
@@ -41,7 +40,7 @@ impl Net<'_> {
         self.packets.free(id);
         if packet.class != CONTROL_CLASS {
             let flow = TrafficFlow { from: packet.source, to: packet.target };
-            self.controlled(|c, now, _, asks| c.lost(now, flow, asks));
+            self.controlled(|c, now, asks| c.lost(now, flow, asks));
         }
         let payload = packet.wire - self.fabric.config.nic.header;
         // It was counted when it was sent for the first time.

@@ -68,8 +68,9 @@ impl Net<'_> {
             if packet.head != NONE {
                 packet.head = self.heads.insert(heads.next().expect("a header travels with its packet"));
             }
+            let via = packet.via;
             let packet = self.packets.insert(packet);
-            self.clock.push(time, Event::Arrive(packet));
+            self.clock.push(time, via, Event::Arrive(packet));
         }
         drop(heads);
         for (link, vc, bytes, time) in mail.credits.drain(..) {

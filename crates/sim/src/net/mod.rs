@@ -56,8 +56,8 @@ pub(crate) struct Net<'f> {
     guard: Guard,
     /// What still works; none if nothing will ever break.
     health: Option<Health>,
-    /// For routing, marking and detours: one stream, so its order is the order of events.
-    rng: Rng,
+    /// Of the random numbers for routing, marking and detours.
+    seed: u64,
     /// Scratch of routing decisions.
     ways: Ways,
     pub(crate) mail: Outbox,
@@ -69,9 +69,8 @@ impl<'f> Net<'f> {
         let (part, config) = (&fabric.parts[usize::from(id)], &fabric.config);
         let packets = config.nic.rate.bytes_per_s() / f64::from(config.packet());
         let mut clock = Clock::new(config.event_queue, packets * EVENTS_PER_PACKET * part.endpoints.len() as f64);
-        // Pushed before any rank's first event, so that a fault at time zero comes first.
         for (number, resolved) in fabric.faults.iter().enumerate() {
-            clock.push(resolved.fault.at.ps(), Event::Fault(number as u32));
+            clock.push(resolved.fault.at.ps(), number as u32, Event::Fault(number as u32));
         }
         let links = &fabric.links[part.first_link as usize..][..part.links as usize];
         Net {
@@ -85,7 +84,7 @@ impl<'f> Net<'f> {
             operations: Operations::new(),
             guard: Guard::new((fabric.control)()),
             health: Health::new(fabric),
-            rng: Rng::new(config.seed, "network", u64::from(id)),
+            seed: Rng::new(config.seed, "network", 0).bits(),
             ways: Ways::default(),
             mail: Outbox::new(fabric.parts.len()),
             totals: Totals::default(),
@@ -99,8 +98,9 @@ impl<'f> Net<'f> {
         // Both at once: nothing is lost inside a node, and the two must agree at the end of a run.
         self.totals.injected += carried;
         self.totals.delivered += carried;
+        let place = head.place();
         let head = self.heads.insert(head);
-        self.clock.push(time.max(self.clock.now), Event::Local(head));
+        self.clock.push(time.max(self.clock.now), place, Event::Local(head));
     }
 
     /// A message inside a node has arrived.

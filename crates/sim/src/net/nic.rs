@@ -9,7 +9,7 @@
 use super::switch::seen;
 use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
-use crate::base::{Endpoint, Event, NONE, Slab, Table};
+use crate::base::{Endpoint, Event, NONE, Slab, Table, place};
 use crate::control::TrafficFlow;
 use crate::link::{Head, Kind, Message, Packet};
 use spec::Time;
@@ -210,14 +210,15 @@ impl Net<'_> {
         self.inject(self.nics.flows[f].nic);
     }
 
-    /// Lets a NIC send its next packet if it can.
-    pub(super) fn inject(&mut self, n: u32) {
+    /// Lets a NIC send its next packet if it can. Whether it could.
+    pub(super) fn inject(&mut self, n: u32) -> bool {
         let o = self.nics.list[n as usize].out;
         if self.outs.list[o as usize].busy > self.clock.now {
             // A NIC's mask only says whether anything waits, which is all that `credit` looks at.
             self.outs.list[o as usize].waiting = 1;
             let busy = self.outs.list[o as usize].busy;
-            return self.wake_at(o, busy);
+            self.wake_at(o, busy);
+            return false;
         }
         self.outs.take_returns(o, self.clock.now);
         let last = self.nics.list[n as usize].last_class;
@@ -244,7 +245,7 @@ impl Net<'_> {
                 let busy = self.outs.list[o as usize].busy;
                 self.wake_at(o, busy);
             }
-            return;
+            return true;
         }
         if starved {
             self.stall(o);
@@ -252,6 +253,7 @@ impl Net<'_> {
         if later != u64::MAX {
             self.wake_at(o, later);
         }
+        false
     }
 
     /// Tries to send one packet of a class: of the first flow that may send.
@@ -275,7 +277,7 @@ impl Net<'_> {
                 if when > self.clock.now {
                     // Out of the ring, so that other flows of the class may send meanwhile.
                     self.nics.leave_ring(f);
-                    self.clock.push(when, Event::Unpark(f));
+                    self.clock.push(when, place([flow.from, flow.to, class as u32]), Event::Unpark(f));
                     continue;
                 }
             }
@@ -289,7 +291,7 @@ impl Net<'_> {
             }
             self.send_packet(n, f, payload, vc);
             if paced {
-                self.controlled(|c, now, _, asks| c.sent(now, flow, wire, asks));
+                self.controlled(|c, now, asks| c.sent(now, flow, wire, asks));
             }
             return Attempt::Sent;
         }
@@ -378,7 +380,7 @@ impl Net<'_> {
         self.release(packet.via, packet.vc, packet.wire, done);
         self.packets.free(id);
         if packet.class != CONTROL_CLASS {
-            self.controlled(|c, now, _, asks| c.ejected(now, seen(&packet), asks));
+            self.controlled(|c, now, asks| c.ejected(now, seen(&packet), asks));
         }
         let payload = u64::from(packet.wire - self.fabric.config.nic.header);
         self.totals.delivered += payload;

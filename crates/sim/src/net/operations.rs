@@ -30,7 +30,9 @@ pub(crate) struct Request {
 
 /// Operations that are waited for together.
 struct Group {
+    /// The rank, as numbered in its part and in the world.
     rank: u32,
+    world: u32,
     remaining: u32,
     /// When the last of them was complete, overheads included, if the rank has nothing else to do.
     clock: u64,
@@ -52,9 +54,18 @@ impl Operations {
         Operations { requests: Slab::new(), groups: Slab::new() }
     }
 
-    /// A new group of operations of a rank, whose clock is given.
-    pub(crate) fn group(&mut self, rank: u32, clock: u64) -> u32 {
-        self.groups.insert(Group { rank, remaining: 0, clock, owed: 0, waited_for: false, first: NONE, last: NONE })
+    /// A new group of operations of a rank, by its numbers in the part and in the world, whose clock is given.
+    pub(crate) fn group(&mut self, (rank, world): (u32, u32), clock: u64) -> u32 {
+        self.groups.insert(Group {
+            rank,
+            world,
+            remaining: 0,
+            clock,
+            owed: 0,
+            waited_for: false,
+            first: NONE,
+            last: NONE,
+        })
     }
 
     /// A new operation, the last of its group, posted at a rank's clock.
@@ -81,7 +92,7 @@ impl Operations {
         if !group.waited_for {
             group.owed += overhead;
         } else if group.remaining == 0 {
-            clock.push(group.clock.max(clock.now), Event::Resume(group.rank));
+            clock.push(group.clock.max(clock.now), group.world, Event::Resume(group.rank));
         }
     }
 

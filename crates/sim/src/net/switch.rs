@@ -18,6 +18,7 @@ use crate::control::{Seen, Spot, TrafficFlow};
 use crate::link::{ENDPOINT, Load, Packet};
 use crate::routing::{At, Trip};
 use crate::topology::{Hop, Target, Topology};
+use spec::Rng;
 
 impl Net<'_> {
     /// A packet's head is ready at a switch.
@@ -97,8 +98,8 @@ impl Net<'_> {
         let packet = self.packets[id];
         if packet.class != CONTROL_CLASS {
             let (spot, seen) = (self.spot(o, packet.at, port), seen(&packet));
-            let mut marked = packet.marked;
-            self.controlled(|c, now, rng, asks| marked |= c.queued(now, spot, seen, rng, asks));
+            let (mut marked, mut rng) = (packet.marked, self.draw(&packet, Draw::Queued));
+            self.controlled(|c, now, asks| marked |= c.queued(now, spot, seen, &mut rng, asks));
             self.packets[id].marked = marked;
         }
     }
@@ -140,6 +141,7 @@ impl Net<'_> {
             trip.middle = None;
         }
         self.ways.clear();
+        let mut rng = draw(self.seed, self.clock.now, packet, Draw::Way);
         let mut at = At {
             switch: packet.at,
             topology: survivors.as_ref().map_or(self.fabric.topology.as_ref(), |s| s as &dyn Topology),
@@ -151,7 +153,7 @@ impl Net<'_> {
                 now: self.clock.now,
             },
             ways: &mut self.ways,
-            rng: &mut self.rng,
+            rng: &mut rng,
         };
         let step = self.fabric.routing.step(&mut at, &mut trip);
         debug_assert!(step.vc < self.fabric.class_vcs, "the routing asks for a channel that does not exist");
@@ -169,11 +171,12 @@ impl Net<'_> {
         Spot { switch, port, edge, queued: self.outs.queued(o), starved: out.stalled, rate: link.rate }
     }
 
-    /// A wake event. One that is out of date is passed over.
-    pub(crate) fn wake(&mut self, o: u32) {
+    /// A wake event. Whether anything was sent: one that is out of date, or too early, is passed over.
+    #[inline]
+    pub(crate) fn wake(&mut self, o: u32) -> bool {
         let out = &mut self.outs.list[o as usize];
         if out.wake != self.clock.now {
-            return;
+            return false;
         }
         out.wake = u64::MAX;
         match self.outs.nic(o) {
@@ -189,7 +192,7 @@ impl Net<'_> {
         if time < out.wake {
             // A later event that is pending stays in the queue; `wake` passes over it.
             out.wake = time;
-            self.clock.push(time, Event::Wake(o));
+            self.clock.push(time, self.outs.first + o, Event::Wake(o));
         }
     }
 
@@ -204,15 +207,16 @@ impl Net<'_> {
         }
     }
 
-    /// Chooses the next packet of a switch's output: channels in turn, then inputs in turn.
-    fn arbitrate(&mut self, o: u32) {
+    /// Chooses the next packet of a switch's output: channels in turn, then inputs in turn. Whether one could be sent.
+    fn arbitrate(&mut self, o: u32) -> bool {
         let out = &self.outs.list[o as usize];
         let (waiting, busy, last) = (out.waiting, out.busy, u32::from(out.last_vc));
         if waiting == 0 {
-            return;
+            return false;
         }
         if busy > self.clock.now {
-            return self.wake_at(o, busy);
+            self.wake_at(o, busy);
+            return false;
         }
         self.outs.take_returns(o, self.clock.now);
         // Channels above the last one first, then from the lowest on.
@@ -231,10 +235,12 @@ impl Net<'_> {
                 self.outs.dequeue(o, vc as usize, packet.wire, packet.next);
                 packet.next = NONE;
                 self.outs.list[o as usize].last_vc = vc as u8;
-                return self.send_waiting(o, id);
+                self.send_waiting(o, id);
+                return true;
             }
         }
         self.stall(o);
+        false
     }
 
     /// A packet that has waited leaves; if more do, the output wakes when it has.
@@ -256,8 +262,8 @@ impl Net<'_> {
         if packet.class != CONTROL_CLASS {
             let port = self.fabric.links[(self.outs.first + o) as usize].from_port;
             let (spot, seen) = (self.spot(o, packet.at, port), seen(&packet));
-            let mut marked = packet.marked;
-            self.controlled(|c, now, rng, asks| marked |= c.forwarded(now, spot, seen, rng, asks));
+            let (mut marked, mut rng) = (packet.marked, self.draw(&packet, Draw::Forwarded));
+            self.controlled(|c, now, asks| marked |= c.forwarded(now, spot, seen, &mut rng, asks));
             self.packets[id].marked = marked;
         }
     }
@@ -290,7 +296,7 @@ impl Net<'_> {
         let time = packet.ready + if to & ENDPOINT == 0 { 0 } else { u64::from(packet.span) };
         self.totals.hops += 1;
         if home == self.id {
-            self.clock.push(time, Event::Arrive(id));
+            self.clock.push(time, self.outs.first + o, Event::Arrive(id));
         } else {
             self.post_packet(home, time, id);
         }
@@ -317,7 +323,8 @@ impl Net<'_> {
     /// The input of a FIFO switch may send its next packet from a time on.
     fn free_input(&mut self, packet: &Packet, time: u64) {
         let input = self.input_of(packet);
-        self.clock.push(time, Event::InputReady(input));
+        let place = self.outs.first * self.outs.vcs as u32 + input;
+        self.clock.push(time, place, Event::InputReady(input));
     }
 
     /// Gives up a packet at a switch: its buffer is free, and the next of its input may go.
@@ -364,6 +371,33 @@ impl Net<'_> {
             let (home, time) = (link.lp_from, tail + link.credit_latency);
             self.mail.to(home).credits.push((via, vc, wire, time));
         }
+    }
+}
+
+/// What random numbers are drawn for.
+#[derive(Clone, Copy)]
+pub(super) enum Draw {
+    Way,
+    Detour,
+    Queued,
+    Forwarded,
+}
+
+/// Random numbers for a packet where it is now. They follow from the packet, the place and the time and from nothing that happened
+/// before, so that they are the same however the network is divided into parts.
+#[inline]
+pub(super) fn draw(seed: u64, now: u64, packet: &Packet, what: Draw) -> Rng {
+    let packet_name = u64::from(packet.source) << 32 | u64::from(packet.message);
+    let here = now ^ u64::from(packet.via) << 36 ^ (what as u64) << 30;
+    // Two odd multipliers, because the generator itself only adds before it mixes.
+    let a = packet_name.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let b = here.wrapping_mul(0xa076_1d64_78bd_642f);
+    Rng::at(seed ^ a ^ b.rotate_left(32))
+}
+
+impl Net<'_> {
+    fn draw(&self, packet: &Packet, what: Draw) -> Rng {
+        draw(self.seed, self.clock.now, packet, what)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random choice among the shortest ways: per packet (spraying), per message, or per flow (ECMP).
 
 use super::{At, Routing, RoutingEntry, Step, Trip};
+use crate::base::place;
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// See the module.
@@ -31,17 +32,6 @@ fn build(params: &Params) -> Result<Box<dyn Routing>, String> {
     })))
 }
 
-/// Bits that depend on all arguments: one round of multiply and fold for each.
-fn hash(words: [u32; 4]) -> u32 {
-    let fold = |h: u64, w: u32| {
-        // 2^64 over the golden ratio, odd.
-        let h = (h ^ u64::from(w)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        h ^ (h >> 32)
-    };
-    // Fraction bits of pi: from 0, words of 0 would leave the hash at 0.
-    (words.into_iter().fold(0x243f_6a88, fold) >> 8) as u32
-}
-
 impl Routing for Random {
     fn step(&self, at: &mut At<'_>, trip: &mut Trip) -> Step {
         at.topology.ways(at.switch, trip.to, at.ways);
@@ -52,7 +42,7 @@ impl Routing for Random {
             // The number of hops makes choices at successive switches independent.
             per => {
                 let message = if per == Per::Message { trip.message } else { 0 };
-                let bits = hash([trip.source, trip.to.endpoint, message, u32::from(trip.hop.hops)]);
+                let bits = place([trip.source, trip.to.endpoint, message, u32::from(trip.hop.hops)]);
                 ((u64::from(bits) * n as u64) >> 32) as usize
             }
         };
@@ -73,7 +63,7 @@ mod tests {
         let mut counts = [0; 18];
         for source in 0..100 {
             for to in 0..180 {
-                counts[((u64::from(hash([source, to, 0, 0])) * 18) >> 32) as usize] += 1;
+                counts[((u64::from(place([source, to, 0, 0])) * 18) >> 32) as usize] += 1;
             }
         }
         assert!(counts.iter().all(|&c| (850..1150).contains(&c)), "{counts:?}");

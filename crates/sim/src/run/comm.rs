@@ -56,7 +56,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
     /// Starts all operations in order.
     fn start(&self, ops: &[Op<'_>]) -> u32 {
         let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
-        let group = host.group(net, self.seat.local);
+        let group = host.group(net, self.seat.local, self.seat.world);
         for op in ops {
             match op {
                 Op::Send { to, tag, data } => {
@@ -141,14 +141,18 @@ impl<'a, 'f> SimComm<'a, 'f> {
             let (_, time, outcome) = rank.outcomes.swap_remove(i);
             rank.clock = rank.clock.max(time).max(now);
             rank.blocked = Blocked::No;
-            Some(outcome)
+            Some((time > now, outcome))
         };
-        if let Some(outcome) = take() {
+        if let Some((early, outcome)) = take() {
+            // When outcomes are handed out depends on the parts; when ranks go on may not.
+            if early {
+                self.seat.catch_up();
+            }
             return outcome;
         }
         self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].blocked = Blocked::Meeting(key);
         self.seat.suspender.suspend();
-        take().expect("a meeting wakes its members with an outcome")
+        take().expect("a meeting wakes its members with an outcome").1
     }
 }
 
@@ -158,7 +162,7 @@ impl Seat<'_, '_> {
         let mut part = self.part.borrow_mut();
         let clock = part.host.ranks[self.local as usize].clock;
         if clock > part.net.clock.now {
-            part.net.clock.push(clock, Event::Resume(self.local));
+            part.net.clock.push(clock, self.world, Event::Resume(self.local));
             drop(part);
             self.suspender.suspend();
         }
@@ -236,8 +240,10 @@ impl Comm for SimComm<'_, '_> {
         self.seat.part.borrow().net.node_counters(self.node() as u32)
     }
     fn mark(&self, phase: Option<&str>) {
-        let at = self.now().ps();
-        self.seat.part.borrow_mut().cuts.push((at, phase.map(String::from)));
+        let mut part = self.seat.part.borrow_mut();
+        // As late as other parts can hear of it.
+        let at = part.host.ranks[self.seat.local as usize].clock + part.net.fabric.delay(0);
+        part.cuts.push((at, phase.map(String::from)));
     }
 }
 
@@ -304,7 +310,7 @@ impl SimWindow<'_, '_> {
     fn start(&self, accesses: &[Access<'_>]) -> u32 {
         let comm = self.comm;
         let Part { host, net, .. } = &mut *comm.seat.part.borrow_mut();
-        let group = host.group(net, comm.seat.local);
+        let group = host.group(net, comm.seat.local, comm.seat.world);
         for access in accesses {
             let (peer, doing, at, len, wants, payload) = match access {
                 Access::Put { to, at, data } => {

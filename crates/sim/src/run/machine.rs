@@ -2,7 +2,8 @@
 //!
 //! Parts are simulated in parallel in windows of virtual time no longer than the look-ahead, the shortest time in which one
 //! part can affect another. Each thread makes and keeps its parts and the fibers of their ranks; between windows mail is
-//! handed over and taken in by the order of the sending parts. Which thread has which part never matters for the result.
+//! handed over and taken in. Neither which thread has which part nor how many parts there are matters for the result: see the
+//! order of events in `base/event`, and the look-ahead of the fabric.
 
 use super::barrier::Barrier;
 use super::comm::{Seat, SimComm};
@@ -141,14 +142,8 @@ impl Simulator {
     }
 
     fn threads(&self) -> usize {
-        let config = &self.fabric.config;
-        let wanted = match config.threads {
-            _ if self.fabric.endpoints.len() < config.threads_from => 1,
-            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
-            n => n,
-        };
         // A part belongs to one thread, so threads beyond the number of parts would have nothing to do.
-        wanted.clamp(1, self.fabric.parts.len())
+        self.fabric.config.workers().clamp(1, self.fabric.parts.len())
     }
 
     fn conclude(&self, mut ends: Vec<End>, threads: usize, film: Film) -> Result<(), MachineError> {
@@ -169,13 +164,9 @@ impl Simulator {
         let events = broke.iter().map(|&n| self.fabric.faults[n].fault.to_string()).collect();
         // Stored before the errors below are returned: what a failed run did can still be looked at.
         *lock(&self.after) = After { stats, ports, events, film };
-        // The earliest reason, of the first part if two failed at once: what is said must not depend on threads.
-        let mut failures = Vec::new();
-        for end in &ends {
-            failures.extend(end.failure.as_ref().map(|(time, reason)| (*time, end.part, reason)));
-        }
-        if let Some((time, _, reason)) = failures.into_iter().min() {
-            return Err(MachineError(format!("at {}: {reason}", Time::from_ps(time))));
+        // The earliest reason, the first by its words if two failed at once: what is said must not depend on threads.
+        if let Some((time, reason)) = ends.iter().filter_map(|end| end.failure.as_ref()).min() {
+            return Err(MachineError(format!("at {}: {reason}", Time::from_ps(*time))));
         }
         let waiting: Vec<&(u32, String)> = ends.iter().flat_map(|e| &e.waiting).collect();
         if !waiting.is_empty() {
@@ -229,12 +220,19 @@ impl comm::Machine for Simulator {
             return Err(MachineError(reason));
         }
         let mut ends = std::mem::take(&mut *lock(&shared.ends));
-        // Threads end in any order, and `Stats::add` folds hashes in the order of parts.
+        // Threads end in any order, and ports are listed by part.
         ends.sort_by_key(|e| e.part);
         let reels: Vec<Reel> = ends.iter_mut().map(|e| std::mem::take(&mut e.reel)).collect();
         let film = shared.scene.film(&reels, &lock(&shared.cuts));
         self.conclude(ends, threads, film)
     }
+}
+
+/// The marks of phases that are known to a thread, and those at which it has cut its film.
+#[derive(Default)]
+struct Cuts {
+    known: usize,
+    made: usize,
 }
 
 /// A part on its thread: its state, and its ranks' fibers. A fiber is made when its rank first runs, so that ranks which have
@@ -279,7 +277,10 @@ impl<'a> Shared<'a> {
             for cell in &cells {
                 let mut part = cell.borrow_mut();
                 let ranks = part.host.ranks.len() as u32;
-                (0..ranks).for_each(|local| part.net.clock.push(0, Event::Resume(local)));
+                for local in 0..ranks {
+                    let world = part.world_rank(local);
+                    part.net.clock.push(0, world, Event::Resume(local));
+                }
                 posts.push(Post {
                     id: part.net.id,
                     cell,
@@ -323,19 +324,20 @@ impl<'a> Shared<'a> {
     /// Runs window after window until nothing is left to happen.
     fn windows<'c>(&'c self, thread: usize, posts: &[Post<'c, 'a>], fibers: &mut Fibers<'c>) -> Result<(), String> {
         let broken = |_| "another thread of the simulator panicked".to_string();
-        let (mut failed, mut cuts) = (false, 0);
+        let (mut failed, mut cuts) = (false, Cuts::default());
         loop {
             let mine = posts.iter().map(|p| p.next.get()).min().unwrap_or(u64::MAX);
             self.next[thread].store(mine, Ordering::Release);
             self.barrier.wait().map_err(broken)?;
             let next = self.next.iter().map(|n| n.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
+            // A window ends where the film is to be looked at, so that all parts have done what comes before and nothing else.
+            let due = self.film(posts, next, &mut cuts);
             if next == u64::MAX || failed {
                 return Ok(());
             }
-            let due = self.film(posts, next);
             // What a part does to another takes effect after the look-ahead at the earliest, so after this window.
-            // A part alone has no end of a window, so its slices end where they should.
-            let limit = next.saturating_add(self.fabric.lookahead).min(if self.alone() { due } else { u64::MAX });
+            let window = if self.alone() { u64::MAX } else { self.fabric.lookahead };
+            let limit = next.saturating_add(window).min(due);
             for post in posts.iter().filter(|p| p.next.get() < limit) {
                 self.run_part(post, limit, fibers);
                 let mut part = post.cell.borrow_mut();
@@ -350,9 +352,7 @@ impl<'a> Shared<'a> {
             self.barrier.wait().map_err(broken)?;
             // Read here, where nobody sets it: all threads must decide alike.
             failed = self.failed.load(Ordering::Acquire);
-            if cuts < self.cut_count.load(Ordering::Acquire) {
-                cuts = self.cut(posts, cuts);
-            }
+            cuts.known = self.cut_count.load(Ordering::Acquire);
             posts.iter().for_each(|post| self.take_in(post));
         }
     }
@@ -375,13 +375,29 @@ impl<'a> Shared<'a> {
         self.fabric.parts.len() == 1
     }
 
-    /// Ends the slices of the film that are over before the next event. When the present one will be.
-    fn film(&self, posts: &[Post<'_, 'a>], next: u64) -> u64 {
-        let due = || posts[0].reel.borrow().due();
-        while next != u64::MAX && next >= due() {
-            posts.iter().for_each(|p| p.reel.borrow_mut().tick(&p.cell.borrow().net.outs));
+    /// Ends the slices of the film that are over before the next event, and begins new ones where phases do. When that is to be done
+    /// again.
+    fn film(&self, posts: &[Post<'_, 'a>], next: u64, cuts: &mut Cuts) -> u64 {
+        loop {
+            let due = posts[0].reel.borrow().due();
+            let cut = (cuts.made < cuts.known).then(|| {
+                let (at, phase) = &lock(&self.cuts)[cuts.made];
+                (*at, phase.is_some())
+            });
+            match cut {
+                // At the end nothing comes any more but the end of the last phase.
+                Some((at, begins)) if at <= due && at <= next => {
+                    for post in posts {
+                        post.reel.borrow_mut().cut(&self.scene, &post.cell.borrow().net.outs, at, begins);
+                    }
+                    cuts.made += 1;
+                }
+                _ if due <= next && (next != u64::MAX || cut.is_some()) => {
+                    posts.iter().for_each(|p| p.reel.borrow_mut().tick(&p.cell.borrow().net.outs));
+                }
+                _ => return cut.map_or(due, |(at, _)| at.min(due)),
+            }
         }
-        due()
     }
 
     /// Puts a part's marks where all parts find them after the window.
@@ -391,17 +407,6 @@ impl<'a> Shared<'a> {
             self.cut_count.fetch_add(part.cuts.len(), Ordering::AcqRel);
             lock(&self.cuts).append(&mut part.cuts);
         }
-    }
-
-    /// Cuts the film where phases have begun or ended since the first `known` of them.
-    fn cut(&self, posts: &[Post<'_, 'a>], known: usize) -> usize {
-        let cuts = lock(&self.cuts);
-        for (at, phase) in &cuts[known..] {
-            for post in posts {
-                post.reel.borrow_mut().cut(&self.scene, &post.cell.borrow().net.outs, *at, phase.is_some());
-            }
-        }
-        cuts.len()
     }
 
     /// Puts a part's mail where its receivers find it after the window.

@@ -43,8 +43,14 @@ impl<'f> Part<'f> {
                     }
                 }
                 Event::Arrive(packet) => net.arrive(packet),
-                Event::Wake(out) => net.wake(out),
-                Event::Post(message) => net.post(message),
+                Event::Wake(out) => {
+                    // What did nothing has not happened: how much of it there is depends on the parts.
+                    if !net.wake(out) {
+                        net.totals.events -= 1;
+                        net.clock.now = before;
+                    }
+                }
+                Event::Post(message) | Event::Answer(message) => net.post(message),
                 Event::Local(head) => {
                     let head = net.copied(head);
                     host.deliver(net, head, net.clock.now);
@@ -55,6 +61,8 @@ impl<'f> Part<'f> {
                 Event::Timer(number) => net.timer(number),
                 Event::Notice(notice) => net.notice(notice),
                 Event::Fault(number) => {
+                    // Every part hears of it, and one counts it.
+                    net.totals.events -= u64::from(net.id != 0);
                     // What breaks when all is over does not lengthen the run.
                     let idle = host.done() && net.clock.peek().is_none();
                     net.strike(number, idle);

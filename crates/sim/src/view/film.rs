@@ -1,8 +1,8 @@
 //! A film of the network: what each bundle of cables sent and how long it stalled, in slices of virtual time while a phase lasts.
 //!
-//! Every part keeps a reel of its own outputs. All reels are cut at the same moments, which follow from virtual time alone, so the film
-//! is the same on any number of threads; and they only look on: no event is made for them. With several parts a cut falls between two
-//! windows, so what it counts is late by the look-ahead at most.
+//! Every part keeps a reel of its own outputs. All reels are cut at the same moments, which follow from virtual time alone, when all
+//! that comes before has happened and nothing else, so the film is the same however many parts there are; and they only look on: no
+//! event is made for them. Where a phase begins or ends the cut is late by the look-ahead, because other parts do not know sooner.
 //!
 //! Nobody knows how long a run will take. Slices begin short; when there are too many, neighbours of a phase become one and slices of
 //! twice the length follow. Phases are not joined unless they alone are too many.
