@@ -1,9 +1,9 @@
-//! The event set: what happens next, in the order (time, place).
+//! The event set: what happens next, in the order (time, kind, place).
 //!
 //! What happens at one time at different places is unrelated, because nothing goes from place to place in no time. What happens at
 //! one time at one place needs an order, and it must not depend on how the network is divided into parts: so it follows from what
 //! happens (a rank, a cable, a flow) and not from when it was pushed. The order of places is another one at every time, or a port
-//! with a low number would always be served first.
+//! with a low number would always be served first; so flows in step are not kept in step by the order of a list.
 //!
 //! A calendar: a ring of buckets, each a short span of time, each bucket a list through one slab. The bucket that time has
 //! reached is sorted into a small stack and served from there; events beyond the ring's horizon wait in a heap. With one or
@@ -49,31 +49,32 @@ macro_rules! events {
     };
 }
 
+// The order of the list is that of one moment: whoever chooses among those who wait chooses last, when all who come are there.
 events! {
-    /// Something breaks or is mended: first of all that happens at its time.
+    /// Something breaks or is mended.
     Fault = 0,
-    /// An output may be able to send again.
-    Wake = 1,
-    /// A message reaches its NIC.
-    Post = 2,
-    /// A message between ranks of one node is there.
-    Local = 3,
-    /// A rank goes on.
-    Resume = 4,
-    /// The head of an input FIFO has left; the next may ask for its output.
-    InputReady = 5,
-    /// A flow held back by congestion control may send again.
-    Unpark = 6,
     /// A timer of the congestion control.
-    Timer = 7,
+    Timer = 1,
     /// A notice that travels outside the data path reaches its source.
-    Notice = 8,
+    Notice = 2,
     /// A packet's head is ready at a switch, or its tail is at an endpoint.
-    Arrive = 9,
-    /// A lost packet is sent again.
-    Resend = 10,
+    Arrive = 3,
+    /// A message between ranks of one node is there.
+    Local = 4,
+    /// A rank goes on.
+    Resume = 5,
+    /// A message reaches its NIC.
+    Post = 6,
     /// An answer of a NIC, which its rank has not asked for, reaches it: a message as with `Post`.
-    Answer = 11,
+    Answer = 7,
+    /// A lost packet is sent again.
+    Resend = 8,
+    /// A flow held back by congestion control may send again.
+    Unpark = 9,
+    /// The head of an input FIFO has left; the next may ask for its output.
+    InputReady = 10,
+    /// An output may be able to send again.
+    Wake = 11,
 }
 
 /// One word for what several words name together.
@@ -90,7 +91,8 @@ pub(crate) fn place<const N: usize>(words: [u32; N]) -> u32 {
 /// The turn of a place among all places at a time: another number for each place, and another order at each time.
 #[inline]
 fn turn(place: u32, time: u64) -> u32 {
-    let moment = (time as u32 ^ (time >> 32) as u32).wrapping_mul(0x9e37_79b9);
+    // The high half depends on all bits: times are often multiples of something, and their low bits always the same.
+    let moment = (time.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
     // Both steps can be undone, so no two places have one turn.
     (place ^ moment).wrapping_mul(0x85eb_ca6b)
 }
@@ -106,7 +108,7 @@ impl Due {
     /// Different for all that happens at one time at one place, but for a few that may come in the order of pushes.
     #[inline]
     fn order(&self) -> (u64, u64) {
-        (self.time, u64::from(self.turn) << 4 | u64::from(self.event >> INDEX_BITS))
+        (self.time, u64::from(self.event >> INDEX_BITS) << 32 | u64::from(self.turn))
     }
 }
 
@@ -215,7 +217,8 @@ impl Queue {
     /// Adds an event at a place. Those of one kind, time and place happen in the order they were added.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: u64, place: u32, event: Event) {
-        let turn = if matches!(event, Event::Fault(_)) { 0 } else { turn(place, time) };
+        // Faults keep the order of the machine file.
+        let turn = if matches!(event, Event::Fault(_)) { place } else { turn(place, time) };
         let entry = Due { time, turn, event: event.pack() };
         let ahead = (time >> self.shift).wrapping_sub(self.bucket);
         // The current bucket itself is not in the ring.

@@ -279,16 +279,11 @@ impl Fabric {
         order
     }
 
-    /// Numbers the cables: unit by unit those that leave its switches and its nodes, so that the numbers do not depend on the parts.
-    fn number(&mut self, wiring: &Wiring, units: &[u32], homes: &[u16]) {
-        let nodes = self.number_endpoints(wiring, units, homes);
-        let mut nodes = nodes.into_iter().peekable();
-        let part_of = |switch: u32| homes[units[switch as usize] as usize];
-        let (nic, nics) = (self.config.nic.clone(), self.config.nic.per_node as u32);
-        let router = self.config.switch.latency.ps();
-        // A switch's ports in order: what is at the other end, and the cable.
-        let mut ports: Vec<Vec<(u32, Port, Cable)>> =
-            wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(&nic, nic.eject_rate)); usize::from(n)]).collect();
+    /// A switch's ports in order: what is at the other end, and the cable.
+    fn ports(&self, wiring: &Wiring) -> Vec<Vec<(u32, Port, Cable)>> {
+        let nic = &self.config.nic;
+        let mut ports: Vec<Vec<_>> =
+            wiring.ports.iter().map(|&n| vec![(NONE, 0, edge(nic, nic.eject_rate)); usize::from(n)]).collect();
         // The topology may have room for more endpoints than the machine has.
         for (e, &(switch, port)) in wiring.attached.iter().enumerate().take(self.config.endpoints()) {
             ports[switch as usize][usize::from(port)].0 = ENDPOINT | e as u32;
@@ -297,6 +292,16 @@ impl Fabric {
             ports[a as usize][usize::from(pa)] = (b, pb, cable);
             ports[b as usize][usize::from(pb)] = (a, pa, cable);
         }
+        ports
+    }
+
+    /// Numbers the cables: unit by unit those that leave its switches and its nodes, so that the numbers do not depend on the parts.
+    fn number(&mut self, wiring: &Wiring, units: &[u32], homes: &[u16]) {
+        let nodes = self.number_endpoints(wiring, units, homes);
+        let mut nodes = nodes.into_iter().peekable();
+        let part_of = |switch: u32| homes[units[switch as usize] as usize];
+        let (nics, router) = (self.config.nic.per_node as u32, self.config.switch.latency.ps());
+        let ports = self.ports(wiring);
         self.links = Vec::new();
         self.switches = ports
             .iter()
