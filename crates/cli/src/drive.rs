@@ -32,6 +32,7 @@ pub struct Order {
     /// Whether a result in `out` is replaced.
     force: bool,
     plan_only: bool,
+    dry_run: bool,
     quiet: bool,
     patience: Option<Duration>,
 }
@@ -48,13 +49,20 @@ impl Order {
             None if lengths => Payload::Lengths,
             None => Payload::Checked,
         };
+        let flag = |option: &str| args.try_get_one::<bool>(option).ok().flatten().copied().unwrap_or(false);
+        let dry_run = flag("dry-run");
+        if dry_run && (!target.is_simulated() || target.crew().is_some()) {
+            let text = "--dry-run says what a simulation will cost: name a simulated machine with --on, and start it without a launcher; how long a real run takes is what --time says";
+            return Err(Fail::usage(text));
+        }
         Ok(Order {
             seed: read_seed(args)?,
             grouping: Grouping::read(args, target)?,
             payload,
             out: text("out").map(PathBuf::from),
             force: args.get_flag("force"),
-            plan_only: args.try_get_one::<bool>("plan-only").ok().flatten().copied().unwrap_or(false),
+            plan_only: flag("plan-only"),
+            dry_run,
             quiet: args.get_flag("quiet"),
             patience: options::patience(args)?,
         })
@@ -110,6 +118,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
     let effort = match run.first(target) {
+        Ok(Some((plan, site))) if order.dry_run => run.cost(target, &plan, &site).map(|()| Vec::new()),
         Ok(Some((plan, site))) => run.ensemble(target, plan, &site),
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
@@ -120,7 +129,9 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         Err(error) if target.prints() => return Err(error),
         Err(error) => return Err(Fail::silent(&error)),
     };
-    if let Some(simulator) = target.simulator().filter(|_| run.speaker.prints && !order.quiet && !order.plan_only) {
+    if let Some(simulator) =
+        target.simulator().filter(|_| run.speaker.prints && !order.quiet && !order.plan_only && !order.dry_run)
+    {
         eprintln!("tailback: {}", effort_of(simulator.config().ranks(), &effort));
     }
     Ok(record.map(|mut record| {
@@ -155,7 +166,7 @@ impl Run<'_> {
                 if self.order.plan_only {
                     return self.print_plan(world, &plan);
                 }
-                if simulator.is_some_and(|s| in_parts(&plan, s.config())) {
+                if self.order.dry_run || simulator.is_some_and(|s| in_parts(&plan, s.config())) {
                     *later.lock().expect("nobody panics holding it") = Some((plan, site));
                     return Ok(());
                 }
@@ -192,22 +203,33 @@ impl Run<'_> {
     /// Simulates parts side by side; what each simulation took.
     fn ensemble(&self, target: &Target, plan: Arc<Plan>, site: &Site) -> anyhow::Result<Vec<sim::Stats>> {
         self.open(&plan, site.layout)?;
-        let simulator = target.simulator().expect("only simulated machines run parts side by side");
+        let run = |all: Ensemble<'_>| all.run(Arc::unwrap_or_clone(plan), target.crew());
+        let effort = self.simulations(target, site, run).inspect_err(|error| {
+            self.watch.give_up(&format!("{error:#}"));
+        })?;
+        self.watch.complete(target, None);
+        Ok(effort)
+    }
+
+    /// Prints what the simulations of a plan will cost.
+    fn cost(&self, target: &Target, plan: &Plan, site: &Site) -> anyhow::Result<()> {
+        announce(plan, self.order.quiet);
+        let cost = self.simulations(target, site, |all| all.cost(plan))?;
+        let also = if self.experiment.decides() { "Tests that are decided on by results come on top.\n" } else { "" };
+        output::print(&format!("{cost}{also}"))
+    }
+
+    /// Does something with all simulations of a run.
+    fn simulations<T>(&self, target: &Target, site: &Site, work: impl FnOnce(Ensemble<'_>) -> T) -> T {
         let body =
             |world: &dyn Comm, machine: &sim::Simulator, plan: Arc<Plan>, placement: u32, observer: &dyn Observer| {
                 let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
                 let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
                 bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
             };
-        let config = simulator.config();
-        let crew = target.crew();
-        let (experiment, watch, shared) = (self.experiment, self.watch, crew.is_some());
-        let all = Ensemble { config, experiment, site, body: &body, watch, shared };
-        let effort = all.run(Arc::unwrap_or_clone(plan), crew).inspect_err(|error| {
-            self.watch.give_up(&format!("{error:#}"));
-        })?;
-        self.watch.complete(target, None);
-        Ok(effort)
+        let config = target.simulator().expect("only simulated machines run parts side by side").config();
+        let (experiment, watch, shared) = (self.experiment, self.watch, target.crew().is_some());
+        work(Ensemble { config, experiment, site, body: &body, watch, shared })
     }
 
     /// The same on every rank: find the seat, look at the site.

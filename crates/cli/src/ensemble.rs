@@ -159,8 +159,13 @@ impl Ensemble<'_> {
         }
     }
 
+    /// How many simulations a plan takes, before anything is decided on by results.
+    pub(crate) fn parts(&self, plan: &Plan) -> usize {
+        if in_parts(plan, self.config) { parts(plan, 0).len() } else { 1 }
+    }
+
     /// Threads of a simulation, and simulations at once, if there are so many.
-    fn threads(&self, parts: usize) -> (usize, usize) {
+    pub(crate) fn threads(&self, parts: usize) -> (usize, usize) {
         let all = match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,

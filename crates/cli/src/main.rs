@@ -1,6 +1,7 @@
 //! `tailback`: measure, model and predict congestion in HPC networks.
 
 mod commands;
+mod cost;
 mod drive;
 mod ensemble;
 mod exit;

@@ -81,6 +81,8 @@ pub(crate) fn run_options() -> Vec<Arg> {
             .value_parser(value_parser!(PathBuf))
             .env("TAILBACK_MPI_LIB"),
         flag("plan-only", "Print the plan and do nothing; run it later with --plan"),
+        flag("dry-run", "Print what a simulated run will cost (messages, time, memory), from a small part of it, and write nothing")
+            .conflicts_with("plan-only"),
         value("hang-after", "TIME", "End a real run as incomplete when a job has been silent so long and four times its longest block; `never` waits")
             .default_value("5s"),
         flag("quiet", "No progress on stderr"),

@@ -213,10 +213,11 @@ fn check(words: &[String], nodes: u32, per_node: &[PerNode]) -> anyhow::Result<&
             return Err(Fail::usage(format!("--{option} after `--`: {why}")));
         }
     }
-    if given.get_flag("plan-only") {
-        return Err(Fail::usage(
-            "--plan-only after `--`: nothing would run; `tailback run SUITE --plan-only` prints plans",
-        ));
+    for (flag, instead) in [("plan-only", "prints plans"), ("dry-run", "says what a simulated run will cost")] {
+        if given.get_flag(flag) {
+            let text = format!("--{flag} after `--`: nothing would run; `tailback run SUITE --{flag}` {instead}");
+            return Err(Fail::usage(text));
+        }
     }
     let experiment = read_suite(suite, given, false)?;
     for count in per_node.iter().filter_map(|p| if let PerNode::Number(n) = p { Some(*n) } else { None }) {

@@ -83,7 +83,7 @@ fn open_blas(args: &ArgMatches, wanted: Option<&str>) {
         Some("fastest" | "system") => None,
         path => path,
     };
-    if real && !args.get_flag("plan-only") {
+    if real && !args.get_flag("plan-only") && !args.get_flag("dry-run") {
         let _ = local::blas::Blas::system(path, 1);
     }
 }

@@ -33,7 +33,8 @@ fn command() -> Command {
         .required(true)
         .value_parser(value_parser!(PathBuf))
         .value_hint(ValueHint::FilePath);
-    let options = run_options().into_iter().filter(|o| !["plan-only", "format"].contains(&o.get_id().as_str()));
+    let options =
+        run_options().into_iter().filter(|o| !["plan-only", "dry-run", "format"].contains(&o.get_id().as_str()));
     let kernels = |arg| possible(arg, bench::kernels::names());
     Command::new("tune")
         .about("Find the congestors that load the network as a recorded run did, by its counters")
@@ -159,7 +160,7 @@ fn answer(goal: &Goal, experiment: &Tune, tried: &[Tried]) -> String {
     );
     out.push_str("  Loads that fill the network can look alike, and chance moves counters: try another --seed before trusting a near tie.\n");
     if goal.replays {
-        out.push_str("  The seed is the recorded one, so the recorded load would be played again exactly: another --seed is a fairer trial.\n");
+        out.push_str("  The seed is the recorded one, so the recorded load would be played again: another --seed is a fairer trial.\n");
     }
     let Some(best) = order.first().map(|i| &tried[*i]) else { return out };
     let _ = writeln!(out, "\nNearest, {}:", best.candidate);

@@ -1,0 +1,278 @@
+//! `--dry-run`: what a simulated run will cost, before it is paid.
+//!
+//! How long steps take under load cannot be told without simulating some. So ever larger shares of the first placement's steps are simulated
+//! for a few seconds: what a phase takes grows with its steps, after something that it takes anyway, and two points give both.
+
+use crate::ensemble::Ensemble;
+use crate::exit::{Exit, Fail};
+use bench::Observer;
+use comm::{Comm, Machine};
+use record::{Phase, Plan, Role, RunRecord, Stop};
+use rustix::time::{ClockId, clock_gettime};
+use sim::Simulator;
+use std::sync::{Arc, Mutex};
+
+/// Shares of the steps that are simulated, one after the other.
+const SHARES: [f64; 5] = [1.0 / 128.0, 1.0 / 64.0, 1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0];
+/// After so many seconds for a share, but two, the next is not simulated: it would take twice as long.
+const ENOUGH: f64 = 5.0;
+/// A phase of which more would have to be simulated is not looked at.
+const MOST: f64 = 0.5;
+
+/// What a run will cost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Simulations, of which so many run at once.
+    simulations: usize,
+    at_once: usize,
+    /// Of all simulations together.
+    messages: f64,
+    packet_hops: f64,
+    virtual_s: f64,
+    cpu_s: f64,
+    /// Of those that run at once.
+    memory: u64,
+    /// Phases that were not looked at.
+    left_out: Vec<String>,
+}
+
+/// What a simulation of some of the steps took: in all, and each phase for itself.
+struct Taken {
+    messages: f64,
+    packet_hops: f64,
+    virtual_s: Vec<f64>,
+    cpu_s: Vec<f64>,
+    /// Building the machine and starting its ranks.
+    start_s: f64,
+}
+
+/// Seconds of processor time of this thread.
+fn cpu_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// A part of something, and how much of it that is.
+type Part<T> = (T, f64);
+
+/// A part of a job's steps: at least so many.
+fn cut(stop: &Stop, share: f64, least: u32) -> Part<Stop> {
+    let blocks = ((stop.blocks as f64 * share) as u64).max(1);
+    // Blocks stay whole where there are enough of them.
+    let within = if blocks == 1 { (share * stop.blocks as f64).min(1.0) } else { 1.0 };
+    let some = |n: u32| (f64::from(n) * within).ceil() as u32;
+    let (warmup, steps) = (some(stop.warmup), some(stop.steps).max(least).min(stop.steps));
+    let all = |warmup: u32, steps: u32, blocks: u64| f64::from(warmup + steps) * blocks as f64;
+    let left = all(warmup, steps, blocks) / all(stop.warmup, stop.steps, stop.blocks);
+    let short = Stop {
+        warmup,
+        steps,
+        blocks,
+        arrangements: u64::from(stop.arrangements).min(blocks) as u32,
+        min_blocks: stop.min_blocks.min(blocks),
+        time_s: stop.time_s.map(|t| t * left),
+        ..*stop
+    };
+    (short, left)
+}
+
+/// The part of a phase that is simulated in a turn.
+fn cut_phase(phase: &Phase, turn: usize) -> Part<Phase> {
+    let measures = phase.jobs.iter().any(|j| j.role == Role::Measured);
+    // The second part has a step more than the first at least, or two points would be one.
+    let (share, least) = (SHARES[turn], 1 + turn.min(1) as u32);
+    let (mut phase, mut left) = (phase.clone(), 0.0f64);
+    for job in &mut phase.jobs {
+        if job.role == Role::Measured {
+            let (stop, of) = cut(&job.stop, share, least);
+            (job.stop, left) = (stop, left.max(of));
+            continue;
+        }
+        // Or a load would send a whole batch for a single step of what is measured.
+        let some = |n: u32| (f64::from(n) * share).ceil() as u32;
+        (job.stop.warmup, job.stop.steps) = (some(job.stop.warmup), some(job.stop.steps));
+        if !measures {
+            // A load alone ends by its time.
+            job.stop.time_s = job.stop.time_s.map(|t| t * share);
+            left = share;
+        }
+    }
+    (phase, left)
+}
+
+/// What all takes, by what parts of it took (share, taken): the last one, and the one before that was smaller.
+fn extend(points: &[(f64, f64)]) -> f64 {
+    let Some(&(share, taken)) = points.last() else { return 0.0 };
+    match points.iter().rev().find(|p| p.0 < share) {
+        Some(before) => taken + (taken - before.1).max(0.0) / (share - before.0) * (1.0 - share),
+        None => taken / share,
+    }
+}
+
+/// Notes when phases begin.
+struct Clock(Mutex<(Vec<f64>, Option<RunRecord>)>);
+
+impl Observer for Clock {
+    fn phase(&self, _: &Plan, _: u32, _: usize) {
+        self.0.lock().expect("nobody panics holding it").0.push(cpu_time());
+    }
+    fn save(&self, record: &RunRecord) {
+        self.0.lock().expect("nobody panics holding it").1 = Some(record.clone());
+    }
+}
+
+impl Ensemble<'_> {
+    /// What the run of a plan will cost.
+    pub fn cost(&self, plan: &Plan) -> anyhow::Result<Cost> {
+        let last = SHARES.len() - 1;
+        let (phases, left_out): (Vec<_>, Vec<_>) = plan.phases.iter().partition(|p| cut_phase(p, last).1 < MOST);
+        if phases.is_empty() {
+            let text = "--dry-run: these tests have too few steps to simulate a part of them; it would take as long as the run";
+            return Err(Fail::usage(text));
+        }
+        let mut samples: Vec<(Vec<f64>, Taken)> = Vec::new();
+        for turn in 0..SHARES.len() {
+            let (some, shares) = phases.iter().map(|p| cut_phase(p, turn)).unzip();
+            let taken = self.sample(plan, some)?;
+            let long = taken.cpu_s.iter().sum::<f64>() > ENOUGH;
+            samples.push((shares, taken));
+            if long && turn > 0 {
+                break;
+            }
+        }
+        let each = |of: fn(&Taken) -> &Vec<f64>| -> f64 {
+            let points = |p: usize| samples.iter().map(|(at, t)| (at[p], of(t)[p])).collect::<Vec<_>>();
+            (0..phases.len()).map(|p| extend(&points(p))).sum()
+        };
+        let busy = each(|t| &t.cpu_s);
+        // Messages are not counted by phase, but they are what takes the time.
+        let in_all = |of: fn(&Taken) -> f64| {
+            samples.last().map_or(0.0, |(_, t)| of(t) / t.cpu_s.iter().sum::<f64>().max(f64::MIN_POSITIVE) * busy)
+        };
+        let start_s = samples.last().map_or(0.0, |(_, t)| t.start_s);
+        let (parts, simulations) = (self.parts(plan), f64::from(plan.placements));
+        let (_, at_once) = self.threads(parts);
+        Ok(Cost {
+            simulations: parts,
+            at_once,
+            messages: simulations * in_all(|t| t.messages),
+            packet_hops: simulations * in_all(|t| t.packet_hops),
+            virtual_s: simulations * each(|t| &t.virtual_s),
+            // One start more: the plan is made on the machine, too.
+            cpu_s: simulations * busy + (parts as f64 + 1.0) * start_s,
+            memory: at_once as u64 * peak_memory(),
+            left_out: left_out.into_iter().map(|phase| phase.name.clone()).collect(),
+        })
+    }
+
+    /// Simulates some of the steps of the first placement, in this thread alone.
+    fn sample(&self, plan: &Plan, phases: Vec<Phase>) -> anyhow::Result<Taken> {
+        let (begin, clock) = (cpu_time(), Clock(Mutex::default()));
+        let Plan { seed, node_order, payload, placements, .. } = *plan;
+        let plan = Arc::new(Plan { placements, ..Plan::new(&plan.suite, seed, node_order, payload, phases) });
+        let simulator = Simulator::new(sim::Config { threads: 1, ..self.config.clone() }).map_err(Fail::usage)?;
+        let problem = Mutex::new(None);
+        let body = |world: &dyn Comm| {
+            if let Err(error) = (self.body)(world, &simulator, Arc::clone(&plan), 0, &clock) {
+                *problem.lock().expect("nobody panics holding it") = Some(error);
+            }
+        };
+        simulator.run(&body).map_err(|e| Fail::with(Exit::Failure, e.0))?;
+        if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
+            return Err(error);
+        }
+        let (mut times, record) = clock.0.into_inner().expect("nobody panics holding it");
+        times.push(cpu_time());
+        let stats = simulator.stats();
+        Ok(Taken {
+            messages: stats.messages as f64,
+            packet_hops: stats.packet_hops as f64,
+            virtual_s: record.iter().flat_map(|r| &r.phases).map(|p| p.elapsed_s).collect(),
+            cpu_s: times.windows(2).map(|w| w[1] - w[0]).collect(),
+            start_s: times[0] - begin,
+        })
+    }
+}
+
+/// The most memory that this process ever used, in bytes; 0 where the system does not say.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// A count that is known to one or two digits.
+fn about(n: f64) -> String {
+    match n {
+        n if n < 1e3 => format!("{n:.0}"),
+        n if n < 1e6 => format!("{:.2} thousand", n / 1e3),
+        n if n < 1e9 => format!("{:.2} million", n / 1e6),
+        n => format!("{:.2} billion", n / 1e9),
+    }
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (simulations, at_once) = (self.simulations, self.at_once);
+        writeln!(f, "Simulations   {simulations}, {at_once} at once")?;
+        writeln!(f, "Messages      about {}", about(self.messages))?;
+        writeln!(f, "Packet-hops   about {}", about(self.packet_hops))?;
+        writeln!(f, "Virtual time  about {}", seconds(self.virtual_s))?;
+        write!(f, "CPU time      about {}", seconds(self.cpu_s))?;
+        match at_once {
+            1 => writeln!(f)?,
+            n => writeln!(f, ", which takes {}", seconds(self.cpu_s / n as f64))?,
+        }
+        writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
+        writeln!(f)?;
+        writeln!(f, "Nothing was run: this is extended from a part of the first placement's steps,")?;
+        writeln!(f, "and good to a factor of two.")?;
+        if !self.left_out.is_empty() {
+            writeln!(f, "Not in it, because they have too few steps: {}.", self.left_out.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(warmup: u32, steps: u32, blocks: u64) -> Stop {
+        Stop { warmup, steps, arrangements: 2, blocks, min_blocks: 2, time_s: Some(8.0), precision: None, pulse: None }
+    }
+
+    #[test]
+    fn a_part_of_the_steps_is_what_it_says() {
+        for (given, share, least, expected, left) in [
+            (stop(20, 20, 64), 1.0 / 16.0, 1, (20, 20, 4), 1.0 / 16.0),
+            (stop(20, 20, 2), 1.0 / 8.0, 2, (5, 5, 1), 1.0 / 8.0),
+            (stop(1, 8, 1), 1.0 / 16.0, 1, (1, 1, 1), 2.0 / 9.0),
+            (stop(1, 8, 1), 1.0 / 8.0, 2, (1, 2, 1), 3.0 / 9.0),
+            (stop(0, 1, 1), 1.0 / 8.0, 2, (0, 1, 1), 1.0),
+        ] {
+            let (short, of) = cut(&given, share, least);
+            assert_eq!((short.warmup, short.steps, short.blocks), expected, "{given:?}");
+            assert!((of - left).abs() < 1e-12 && short.time_s == Some(8.0 * of), "{of} {short:?}");
+            assert!(short.min_blocks <= short.blocks && u64::from(short.arrangements) <= short.blocks);
+        }
+    }
+
+    #[test]
+    fn two_points_give_what_is_taken_anyway_and_by_steps() {
+        assert_eq!(extend(&[(0.25, 3.0), (0.5, 4.0)]), 6.0);
+        assert_eq!(extend(&[(0.1, 9.0), (0.25, 3.0), (0.5, 4.0), (0.5, 4.0)]), 6.0, "the last two that differ");
+        assert_eq!(extend(&[(0.25, 3.0), (0.5, 2.9)]), 2.9, "noise is no gain");
+        assert_eq!(extend(&[(0.5, 3.0)]), 6.0);
+    }
+}
