@@ -597,5 +597,4 @@ def big_record(run):
 @table("balance", needs="Open MPI, two idle cores")
 def balance(run):
     run.tailback("run", "hpcc", "--n", "8000", out="real", launcher=["mpirun.openmpi", "-n", "2"])
-    text = run.tailback("compare", os.path.join(run.folder, "real"), "--with", "leibniz", "--with", "vaughan")
-    return fenced(text.replace(run.folder + "/", ""))
+    return fenced(run.tailback("compare", os.path.join(run.folder, "real"), "--with", "leibniz", "--with", "vaughan").replace(run.folder + "/", ""))
