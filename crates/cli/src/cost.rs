@@ -36,12 +36,12 @@ pub struct Cost {
     left_out: Vec<String>,
 }
 
-/// What a simulation of some of the steps took: in all, and each phase for itself.
+/// What a simulation of some of a phase's steps took.
 struct Taken {
     messages: f64,
     packet_hops: f64,
-    virtual_s: Vec<f64>,
-    cpu_s: Vec<f64>,
+    virtual_s: f64,
+    cpu_s: f64,
     /// Building the machine and starting its ranks.
     start_s: f64,
 }
@@ -130,46 +130,45 @@ impl Ensemble<'_> {
             let text = "--dry-run: these tests have too few steps to simulate a part of them; it would take as long as the run";
             return Err(Fail::usage(text));
         }
-        let mut samples: Vec<(Vec<f64>, Taken)> = Vec::new();
+        let mut samples: Vec<Vec<Part<Taken>>> = Vec::new();
         for turn in 0..SHARES.len() {
-            let (some, shares) = phases.iter().map(|p| cut_phase(p, turn)).unzip();
-            let taken = self.sample(plan, some)?;
-            let long = taken.cpu_s.iter().sum::<f64>() > ENOUGH;
-            samples.push((shares, taken));
+            let mut taken = Vec::new();
+            // Each for itself, because the simulator counts by run.
+            for phase in &phases {
+                let (some, share) = cut_phase(phase, turn);
+                taken.push((self.sample(plan, some)?, share));
+            }
+            let long = taken.iter().map(|(t, _)| t.cpu_s).sum::<f64>() > ENOUGH;
+            samples.push(taken);
             if long && turn > 0 {
                 break;
             }
         }
-        let each = |of: fn(&Taken) -> &Vec<f64>| -> f64 {
-            let points = |p: usize| samples.iter().map(|(at, t)| (at[p], of(t)[p])).collect::<Vec<_>>();
+        let all = |of: fn(&Taken) -> f64| -> f64 {
+            let points = |p: usize| samples.iter().map(|s| (s[p].1, of(&s[p].0))).collect::<Vec<_>>();
             (0..phases.len()).map(|p| extend(&points(p))).sum()
         };
-        let busy = each(|t| &t.cpu_s);
-        // Messages are not counted by phase, but they are what takes the time.
-        let in_all = |of: fn(&Taken) -> f64| {
-            samples.last().map_or(0.0, |(_, t)| of(t) / t.cpu_s.iter().sum::<f64>().max(f64::MIN_POSITIVE) * busy)
-        };
-        let start_s = samples.last().map_or(0.0, |(_, t)| t.start_s);
+        let start_s = samples.iter().flatten().map(|(t, _)| t.start_s).fold(0.0, f64::max);
         let (parts, simulations) = (self.parts(plan), f64::from(plan.placements));
         let (_, at_once) = self.threads(parts);
         Ok(Cost {
             simulations: parts,
             at_once,
-            messages: simulations * in_all(|t| t.messages),
-            packet_hops: simulations * in_all(|t| t.packet_hops),
-            virtual_s: simulations * each(|t| &t.virtual_s),
+            messages: simulations * all(|t| t.messages),
+            packet_hops: simulations * all(|t| t.packet_hops),
+            virtual_s: simulations * all(|t| t.virtual_s),
             // One start more: the plan is made on the machine, too.
-            cpu_s: simulations * busy + (parts as f64 + 1.0) * start_s,
+            cpu_s: simulations * all(|t| t.cpu_s) + (parts as f64 + 1.0) * start_s,
             memory: at_once as u64 * peak_memory(),
             left_out: left_out.into_iter().map(|phase| phase.name.clone()).collect(),
         })
     }
 
-    /// Simulates some of the steps of the first placement, in this thread alone.
-    fn sample(&self, plan: &Plan, phases: Vec<Phase>) -> anyhow::Result<Taken> {
+    /// Simulates some of the steps of a phase in the first placement, in this thread alone.
+    fn sample(&self, plan: &Plan, phase: Phase) -> anyhow::Result<Taken> {
         let (begin, clock) = (cpu_time(), Clock(Mutex::default()));
         let Plan { seed, node_order, payload, placements, .. } = *plan;
-        let plan = Arc::new(Plan { placements, ..Plan::new(&plan.suite, seed, node_order, payload, phases) });
+        let plan = Arc::new(Plan { placements, ..Plan::new(&plan.suite, seed, node_order, payload, vec![phase]) });
         let simulator = Simulator::new(sim::Config { threads: 1, ..self.config.clone() }).map_err(Fail::usage)?;
         let problem = Mutex::new(None);
         let body = |world: &dyn Comm| {
@@ -181,15 +180,15 @@ impl Ensemble<'_> {
         if let Some(error) = problem.into_inner().expect("nobody panics holding it") {
             return Err(error);
         }
-        let (mut times, record) = clock.0.into_inner().expect("nobody panics holding it");
-        times.push(cpu_time());
+        let (times, record) = clock.0.into_inner().expect("nobody panics holding it");
+        let started = times.first().copied().unwrap_or(begin);
         let stats = simulator.stats();
         Ok(Taken {
             messages: stats.messages as f64,
             packet_hops: stats.packet_hops as f64,
-            virtual_s: record.iter().flat_map(|r| &r.phases).map(|p| p.elapsed_s).collect(),
-            cpu_s: times.windows(2).map(|w| w[1] - w[0]).collect(),
-            start_s: times[0] - begin,
+            virtual_s: record.iter().flat_map(|r| &r.phases).map(|p| p.elapsed_s).sum(),
+            cpu_s: cpu_time() - started,
+            start_s: started - begin,
         })
     }
 }
