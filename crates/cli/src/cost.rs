@@ -5,6 +5,7 @@
 
 use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
+use crate::progress::roughly;
 use bench::Observer;
 use comm::{Comm, Machine};
 use record::{Phase, Plan, Role, RunRecord, Stop};
@@ -210,27 +211,17 @@ fn about(n: f64) -> String {
     }
 }
 
-fn seconds(s: f64) -> String {
-    match s {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s if s < 10.0 => format!("{s:.1} s"),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (simulations, at_once) = (self.simulations, self.at_once);
         writeln!(f, "Simulations   {simulations}, {at_once} at once")?;
         writeln!(f, "Messages      about {}", about(self.messages))?;
         writeln!(f, "Packet-hops   about {}", about(self.packet_hops))?;
-        writeln!(f, "Virtual time  about {}", seconds(self.virtual_s))?;
-        write!(f, "CPU time      about {}", seconds(self.cpu_s))?;
+        writeln!(f, "Virtual time  about {}", roughly(self.virtual_s))?;
+        write!(f, "CPU time      about {}", roughly(self.cpu_s))?;
         match at_once {
             1 => writeln!(f)?,
-            n => writeln!(f, ", which takes {}", seconds(self.cpu_s / n as f64))?,
+            n => writeln!(f, ", which takes {}", roughly(self.cpu_s / n as f64))?,
         }
         writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
         writeln!(f)?;

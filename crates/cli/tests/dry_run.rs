@@ -1,4 +1,4 @@
-//! `--dry-run` is good to a factor of two, writes nothing, and says when it cannot help.
+//! `--dry-run` knows the messages of a run to a factor of two, writes nothing, and says when it cannot help.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn done(text: &str, what: &str) -> f64 {
 }
 
 #[test]
-fn a_dry_run_comes_within_a_factor_of_two() {
+fn a_dry_run_knows_messages_to_a_factor_of_two() {
     let dir = folder("dry");
     for given in [
         "run gpcnet --nodes 20 --placements 2",

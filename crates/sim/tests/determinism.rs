@@ -72,7 +72,7 @@ fn one_thread_and_several() {
     let mut machines = vec![
         CHAIN.to_string(),
         format!("{CHAIN}{tight}"),
-        format!("{CHAIN}[switch]\nbuffer = \"8400B\"\nqueueing = \"fifo\"\n"),
+        format!("{CHAIN}{tight}queueing = \"fifo\"\n"),
         format!("{CHAIN}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         format!("{CHAIN}[protocol]\nsmall = \"1KiB\"\neager = \"1KiB\"\n"),
         format!("{CHAIN}[nic]\nper_node = 2\n"),

@@ -352,7 +352,7 @@ impl Queue {
     fn sort(&mut self) {
         let list = &mut self.current;
         if list.len() > FEW {
-            return list.sort_by_key(|e| std::cmp::Reverse(e.order()));
+            return list.sort_by_key(|e| Reverse(e.order()));
         }
         for i in 1..list.len() {
             let entry = list[i];
