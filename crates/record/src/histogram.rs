@@ -14,6 +14,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// Values closer than 64 ticks are one value: 64 ps, 64 B/s. It saves six of HdrHistogram's powers of two per histogram.
 const LOWEST: u64 = 64;
@@ -31,7 +32,11 @@ type Layout = hdrhistogram::Histogram<u64>;
 
 /// A distribution of values of one metric.
 #[derive(Clone, Debug)]
-pub struct Histogram(Values);
+pub struct Histogram {
+    values: Values,
+    /// Its text in a record, once somebody has asked for it: a record is saved after every phase, with all that came before.
+    text: OnceLock<Box<str>>,
+}
 
 #[derive(Clone, Debug)]
 enum Values {
@@ -42,7 +47,7 @@ enum Values {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram(Values::Few(Vec::new()))
+        Histogram::of(Values::Few(Vec::new()))
     }
 }
 
@@ -70,11 +75,16 @@ fn add(layout: &mut Layout, ticks: u64) {
 pub struct HistogramError(String);
 
 impl Histogram {
+    fn of(values: Values) -> Histogram {
+        Histogram { values, text: OnceLock::new() }
+    }
+
     /// Adds a value, in base units of the metric.
     pub fn record(&mut self, metric: Metric, value: f64) {
         // NaN passes the clamp and the cast makes it 0: what is out of range is counted, not lost.
         let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
-        match &mut self.0 {
+        self.text.take();
+        match &mut self.values {
             Values::Few(list) if list.len() < FEW => list.push(ticks),
             Values::Few(_) => add(self.laid_out(), ticks),
             Values::Many(layout) => add(layout, ticks),
@@ -83,7 +93,7 @@ impl Histogram {
 
     /// The values in HdrHistogram's layout.
     fn layout(&self) -> Cow<'_, Layout> {
-        match &self.0 {
+        match &self.values {
             Values::Many(layout) => Cow::Borrowed(layout),
             Values::Few(list) => {
                 let mut layout = empty();
@@ -95,10 +105,10 @@ impl Histogram {
 
     /// The same, kept so from now on.
     fn laid_out(&mut self) -> &mut Layout {
-        if matches!(self.0, Values::Few(_)) {
-            self.0 = Values::Many(self.layout().into_owned());
+        if matches!(self.values, Values::Few(_)) {
+            self.values = Values::Many(self.layout().into_owned());
         }
-        match &mut self.0 {
+        match &mut self.values {
             Values::Many(layout) => layout,
             Values::Few(_) => unreachable!("just laid out"),
         }
@@ -106,7 +116,8 @@ impl Histogram {
 
     /// Adds all values of another.
     pub fn merge(&mut self, other: &Histogram) {
-        match (&mut self.0, &other.0) {
+        self.text.take();
+        match (&mut self.values, &other.values) {
             (Values::Few(mine), Values::Few(theirs)) if mine.len() + theirs.len() <= FEW => mine.extend(theirs),
             (_, Values::Few(theirs)) => theirs.iter().for_each(|&ticks| add(self.laid_out(), ticks)),
             (_, Values::Many(theirs)) => {
@@ -117,7 +128,7 @@ impl Histogram {
 
     /// How many values.
     pub fn len(&self) -> u64 {
-        match &self.0 {
+        match &self.values {
             Values::Few(list) => list.len() as u64,
             Values::Many(layout) => layout.len(),
         }
@@ -194,7 +205,24 @@ impl Histogram {
             )));
         }
         inner.auto(true);
-        Ok(Histogram(Values::Many(inner)))
+        Ok(Histogram::of(Values::Many(inner)))
+    }
+
+    /// HdrHistogram's compressed format as text.
+    fn encoded(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&self.layout(), &mut bytes).expect("writing to memory");
+        STANDARD.encode(&bytes)
+    }
+
+    /// Few values one by one again: a record of a sweep holds thousands of histograms of a few values each.
+    fn compact(self) -> Histogram {
+        let Values::Many(layout) = &self.values else { return self };
+        if layout.len() > FEW as u64 {
+            return self;
+        }
+        let values = layout.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value() as usize));
+        Histogram::of(Values::Few(values.flat_map(|(ticks, times)| std::iter::repeat_n(ticks, times)).collect()))
     }
 }
 
@@ -204,11 +232,7 @@ impl Serialize for Histogram {
             // Between ranks: most that have nothing to say say nothing.
             return if self.is_empty() { [0u8; 0][..].serialize(out) } else { self.to_bytes().serialize(out) };
         }
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.layout(), &mut bytes)
-            .map_err(|e| serde::ser::Error::custom(format!("{e:?}")))?;
-        out.serialize_str(&STANDARD.encode(&bytes))
+        self.text.get_or_init(|| self.encoded().into()).serialize(out)
     }
 }
 
@@ -217,7 +241,7 @@ impl<'de> Deserialize<'de> for Histogram {
         if !input.is_human_readable() {
             return match Vec::<u8>::deserialize(input)?.as_slice() {
                 [] => Ok(Histogram::default()),
-                bytes => Histogram::from_bytes(bytes).map_err(serde::de::Error::custom),
+                bytes => Histogram::from_bytes(bytes).map(Histogram::compact).map_err(serde::de::Error::custom),
             };
         }
         let text = Cow::<'de, str>::deserialize(input)?;
@@ -310,9 +334,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_follows_what_is_added() {
+        let mut h = Histogram::default();
+        let mut texts = Vec::new();
+        for value in [1e-6, 2e-6] {
+            h.record(Metric::Latency, value);
+            texts.push(serde_json::to_string(&h).unwrap());
+        }
+        h.merge(&h.clone());
+        texts.push(serde_json::to_string(&h).unwrap());
+        let lengths = texts.iter().map(|t| serde_json::from_str::<Histogram>(t).unwrap().len());
+        assert_eq!(lengths.collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
     fn foreign_text_is_refused() {
         for text in ["\"\"", "\"!!\"", "\"AAAA\"", "7"] {
             assert!(serde_json::from_str::<Histogram>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn few_values_take_little_room_after_their_way_and_are_the_same() {
+        for n in [1, 7, FEW, FEW + 1] {
+            let mut sent = Histogram::default();
+            (0..n).for_each(|i| sent.record(Metric::Latency, 1e-6 * (1.0 + (i * i % 97) as f64 / 7.0)));
+            let bytes = postcard::to_allocvec(&sent).unwrap();
+            let came: Histogram = postcard::from_bytes(&bytes).unwrap();
+            assert_eq!(came, sent);
+            assert_eq!(matches!(came.values, Values::Few(_)), n <= FEW, "{n}");
+            for q in [0.0, 0.3, 0.99, 1.0] {
+                assert_eq!(came.quantile(Metric::Latency, q), sent.quantile(Metric::Latency, q), "{n} {q}");
+            }
+            assert_eq!(came.mean(Metric::Latency), sent.mean(Metric::Latency));
         }
     }
 }
