@@ -26,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "plan", run: plan },
     Target { name: "plan-edited", run: plan_edited },
     Target { name: "machine", run: machine },
+    Target { name: "import", run: import },
     Target { name: "record", run: record },
     Target { name: "record-edited", run: record_edited },
     Target { name: "requirement", run: requirement },
@@ -107,6 +108,17 @@ fn machine(data: &[u8]) {
     // What is accepted must say itself in words, and small ones must be machines that can be built.
     let Ok(config) = sim::Config::from_toml(text) else { return };
     if config.ranks() <= 64 && config.endpoints() <= 64 {
+        let _ = sim::Simulator::new(config);
+    }
+}
+
+fn import(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let Ok(found) = sim::file::import(text) else { return };
+    // What is taken must make a machine file, if not always a machine: lists may name switches that no cable reaches.
+    let machine = found.machine("elsewhere");
+    let config = sim::Config::from_toml(&machine).unwrap_or_else(|e| panic!("{e}: {machine}"));
+    if config.endpoints() <= 64 && found.cables.len() <= 64 {
         let _ = sim::Simulator::new(config);
     }
 }

@@ -28,11 +28,14 @@ fn several_ranks_per_node() {
 fn two_nics_and_narrow_protocols() {
     conforms("nodes = 3\nranks_per_node = 2\n[nic]\nper_node = 2\noutstanding = 1\nmtu = 256\n[protocol]\neager = 0\n");
     conforms("nodes = 4\nranks_per_node = 1\n[switch]\nbuffer = 4136\n[protocol]\neager = \"64MiB\"\n");
+    conforms("nodes = 4\nranks_per_node = 2\n[nic]\noutstanding = 1\n[protocol]\neager = 8\nlong = \"fetched\"\n");
 }
 
 #[test]
-fn input_fifos() {
-    conforms("nodes = 5\nranks_per_node = 1\n[switch]\nqueueing = \"fifo\"\n");
+fn queues_of_inputs() {
+    for queueing in ["fifo", "columns"] {
+        conforms(&format!("nodes = 5\nranks_per_node = 1\n[switch]\nqueueing = \"{queueing}\"\ncolumns = 2\n"));
+    }
 }
 
 const CHAIN: &str = "[topology]\nkind = \"chain\"\nswitches = 3\n";

@@ -141,7 +141,7 @@ fn what_breaks_after_the_end_neither_happens_nor_lengthens_the_run() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    for (routing, queueing) in [("adaptive", "voq"), ("minimal", "fifo")] {
+    for (routing, queueing) in [("adaptive", "voq"), ("minimal", "fifo"), ("adaptive", "columns")] {
         let outcome = |threads| {
             let text = format!(
                 "threads = {threads}\nthreads_from = 0\n{TREE}[routing]\nkind = \"{routing}\"\n[switch]\nqueueing = \"{queueing}\"\n{}{}",

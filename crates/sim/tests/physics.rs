@@ -74,6 +74,32 @@ fn an_incast_of_n_gives_each_the_nth() {
     near(m.stats().end_ps as f64 * 1e-12, drain, 0.01);
 }
 
+/// When an incast of 16 messages is over, and the most that waited for the receiver's cable, both in messages.
+fn asked_incast(protocol: &str, outstanding: usize) -> (f64, f64) {
+    let n = 16;
+    let text = format!(
+        "nodes = 17\nranks_per_node = 1\n[protocol]\neager = 0\n{protocol}\n{IDEAL}outstanding = {outstanding}\n"
+    );
+    let m = machine(&text);
+    run(&m, |comm| match comm.rank() {
+        0 => comm.exchange(&mut (1..=n).map(|r| recv(r, 1, PAYLOAD)).collect::<Vec<_>>()),
+        _ => comm.exchange(&mut [send(0, 1, PAYLOAD)]),
+    });
+    (m.stats().end_ps as f64 * 1e-12 / SERVICE, m.stats().peak_queue_bytes as f64 / 4096.0)
+}
+
+#[test]
+fn a_receiver_that_fetches_is_not_crowded() {
+    let (pushed, crowd) = asked_incast("", 4);
+    assert!(crowd > 10.0, "{crowd} of 16 messages wait for the receiver's cable");
+    for outstanding in [2, 4, 8] {
+        let (fetched, waiting) = asked_incast("long = \"fetched\"", outstanding);
+        assert!(waiting < outstanding as f64, "{waiting} wait with {outstanding} under way");
+        // One after the other, the cable may have to wait for the next; with several under way it need not.
+        assert!(fetched < pushed * if outstanding < 4 { 2.0 } else { 1.15 }, "{fetched} {pushed}");
+    }
+}
+
 #[test]
 fn the_parking_lot_halves_at_every_switch() {
     let text = format!("nodes = 8\nranks_per_node = 1\n[topology]\nkind = \"chain\"\nswitches = 4\n{IDEAL}");
@@ -84,12 +110,13 @@ fn the_parking_lot_halves_at_every_switch() {
     }
 }
 
+const VOQ: &str = "queueing = \"voq\"";
+const FIFO: &str = "queueing = \"fifo\"";
+
 /// The throughput per port of a switch whose ports all send to random others.
-fn uniform(queueing: &str) -> f64 {
+fn uniform(switch: &str) -> f64 {
     let nodes = 32;
-    let text = format!(
-        "nodes = {nodes}\nranks_per_node = 1\n[switch]\nqueueing = \"{queueing}\"\nbuffer = \"128KiB\"\n{IDEAL}"
-    );
+    let text = format!("nodes = {nodes}\nranks_per_node = 1\n[switch]\n{switch}\nbuffer = \"128KiB\"\n{IDEAL}");
     let m = machine(&text);
     let (total, end) = (Mutex::new(0), Time::from_us(1500));
     run(&m, |comm| {
@@ -105,13 +132,58 @@ fn uniform(queueing: &str) -> f64 {
 #[test]
 fn input_fifos_saturate_at_two_minus_root_two() {
     // Karol, Hluchyj, Morgan 1987: 0.586 for many ports, a little more for 32.
-    let got = uniform("fifo");
+    let got = uniform(FIFO);
     assert!((0.575..0.615).contains(&got), "{got}");
 }
 
 #[test]
+fn queues_by_columns_saturate_in_between() {
+    // As with FIFOs, but c times as many queues ask for an output: rho + rho^2 / 2(1 - rho) = c, so rho = 1 + c - sqrt(1 + c^2).
+    for columns in [2u32, 4, 8] {
+        let c = f64::from(columns);
+        let bound = 1.0 + c - (1.0 + c * c).sqrt();
+        let got = uniform(&format!("queueing = \"columns\"\ncolumns = {columns}"));
+        // Less, because the buffer that the columns of an input share is at times full of packets for one of them.
+        assert!((bound - 0.06..bound + 0.02).contains(&got), "{columns} columns: {got}, bound {bound}");
+    }
+}
+
+/// When a short message comes to `to` that a node sends after four packets for a crowded one (node 4).
+fn behind_a_crowd(switch: &str, to: usize) -> f64 {
+    let m = machine(&format!("nodes = 12\nranks_per_node = 1\n[switch]\n{switch}\n{IDEAL}"));
+    let came = Mutex::new(0.0);
+    run(&m, |comm| match comm.rank() {
+        0 => {
+            // The crowd is there first.
+            comm.charge(Work::flops((8.0 * SERVICE * 1e12) as u64));
+            for _ in 0..4 {
+                comm.exchange(&mut [send(4, 1, PAYLOAD)]);
+            }
+            comm.exchange(&mut [send(to, 2, 8)]);
+        }
+        1..=3 => (0..8).for_each(|_| comm.exchange(&mut [send(4, 1, PAYLOAD)])),
+        me if me == to => {
+            comm.exchange(&mut [recv(0, 2, 8)]);
+            *came.lock().unwrap() = comm.now().secs() / SERVICE;
+        }
+        _ => {}
+    });
+    came.into_inner().unwrap()
+}
+
+#[test]
+fn a_crowded_output_holds_up_what_leaves_by_its_column() {
+    // Nodes are attached in order, so node 8 is in the column of node 4 if there are four, and node 5 is not.
+    let columns = "queueing = \"columns\"\ncolumns = 4";
+    let (free, held) = (behind_a_crowd(VOQ, 8), behind_a_crowd(FIFO, 8));
+    assert!(held > free + 5.0, "{held} {free}");
+    assert_eq!((behind_a_crowd(columns, 8), behind_a_crowd(columns, 5)), (held, free));
+    assert_eq!((behind_a_crowd(VOQ, 5), behind_a_crowd(FIFO, 5)), (free, held));
+}
+
+#[test]
 fn virtual_output_queues_do_not() {
-    let got = uniform("voq");
+    let got = uniform(VOQ);
     assert!(got > 0.9, "{got}");
 }
 

@@ -1,9 +1,9 @@
-//! `tailback machine check`: what a simulated machine is, in numbers and as a picture.
+//! `tailback machine`: what a simulated machine is, in numbers and as a picture; and machine files of real networks.
 
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
 use crate::machine;
-use crate::options::{MOST_NODES, number, value};
+use crate::options::{MOST_NODES, flag, number, value};
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;
@@ -23,12 +23,60 @@ fn command() -> Command {
         )
         .arg(number("nodes", MOST_NODES, "Nodes, instead of the file's"))
         .arg(value("svg", "FILE", "Draw it").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath));
-    Command::new("machine").about("Look at a simulated machine").subcommand_required(true).subcommand(check)
+    let import = Command::new("import")
+        .about("Make a machine file of a real network: Slurm's topology, ibnetdiscover, or a list of cables")
+        .arg(
+            Arg::new("file")
+                .required(true)
+                .value_name("FILE")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf))
+                .help("Output of `scontrol show topology` or ibnetdiscover, topology.conf, or lines like `leaf1 spine1 x3 25GB/s`"),
+        )
+        .arg(
+            value("out", "FILE", "Write it there instead of printing it")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath),
+        )
+        .arg(flag("force", "Replace the file that is there already").requires("out"));
+    let about = "Look at a simulated machine, or make one of a real network";
+    Command::new("machine").about(about).subcommand_required(true).subcommand(check).subcommand(import)
+}
+
+fn machine(args: &ArgMatches) -> anyhow::Result<Exit> {
+    match args.subcommand().expect("one is required") {
+        ("import", args) => import(args),
+        (_, args) => check(args),
+    }
+}
+
+/// Makes a machine file of what a site has.
+fn import(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let file = args.get_one::<PathBuf>("file").expect("it is required");
+    let shown = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {shown}: {e}")))?;
+    let wrong = |e: String| Fail::usage(format!("{shown}: {e}"));
+    let machine = sim::file::import(&text).map_err(wrong)?.machine(&shown.to_string());
+    // What cannot be built is said now, not when it is first used.
+    let config = sim::Config::from_toml(&machine).map_err(|e| wrong(e.to_string()))?;
+    let description = sim::describe(&config).map_err(|e| wrong(e.to_string()))?;
+    match args.get_one::<PathBuf>("out") {
+        None => output::print(&machine)?,
+        Some(out) if out.exists() && !args.get_flag("force") => {
+            return Err(Fail::usage(format!("{} is there already; give --force to replace it", out.display())));
+        }
+        Some(out) => {
+            let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
+            record::files::replace(out, machine.as_bytes()).map_err(say)?;
+            output::print(&format!("{}\n{description}\n", out.display()))?;
+        }
+    }
+    Ok(Exit::Good)
 }
 
 /// Explains a machine, and draws it if asked to.
-fn machine(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let (_, args) = args.subcommand().expect("one is required");
+fn check(args: &ArgMatches) -> anyhow::Result<Exit> {
     let name = args.get_one::<String>("machine").expect("it is required");
     let (name, _, mut config) = machine::read(name)?;
     if let Some(nodes) = args.get_one::<u32>("nodes") {

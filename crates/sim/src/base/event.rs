@@ -71,7 +71,7 @@ events! {
     Resend = 8,
     /// A flow held back by congestion control may send again.
     Unpark = 9,
-    /// The head of an input FIFO has left; the next may ask for its output.
+    /// The first packet of an input's queue has left; the next may ask for its output.
     InputReady = 10,
     /// An output may be able to send again.
     Wake = 11,

@@ -33,6 +33,9 @@ pub enum Queueing {
     Voq,
     /// One queue per input and virtual channel: the first packet holds up those behind it.
     Fifo,
+    /// One queue per input, virtual channel and column of outputs, as in switches made of tiles: a packet holds up those behind
+    /// it that leave by the same column.
+    Columns,
 }
 
 /// What becomes of packets for which there is no room.
@@ -44,7 +47,17 @@ pub enum Full {
     Drop,
 }
 
-words!(Queueing { Voq = "voq", Fifo = "fifo" });
+words!(Queueing { Voq = "voq", Fifo = "fifo", Columns = "columns" });
+/// Who moves a message that is too long to be sent without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Long {
+    /// The sender, as soon as the receiver is ready.
+    Pushed,
+    /// The receiver, which has as many under way as gets of a NIC.
+    Fetched,
+}
+
+words!(Long { Pushed = "pushed", Fetched = "fetched" });
 words!(Full { Wait = "wait", Drop = "drop" });
 words!(QueueKind { Calendar = "calendar", Heap = "heap" });
 
@@ -68,6 +81,7 @@ knobs! {
     /// What stands between a node and its switch.
     struct NicConfig = "nic" "what stands between a node and its switch" {
         per_node: Count<usize> = "1" "NICs of a node; ranks share them in turn" in [1.0, 64.0];
+        switches: Count<usize> = "1" "switches that a node's NICs are dealt to, in turn" in [1.0, 64.0];
         rate: Rate = "12.5GB/s" "rate of injection" in [1e6, 1e13];
         eject_rate: Rate = "12.5GB/s" "rate of ejection; as `rate` unless given" in [1e6, 1e13] like rate;
         latency: Time = "50ns" "time of flight between NIC and switch" in [1e-12, 1.0];
@@ -87,7 +101,8 @@ knobs! {
         buffer: Size<u32> = "64KiB" "input buffer of a port and virtual channel" in [Least::Packet, 1e9];
         global_buffer: Size<u32> = "64KiB" "the same behind a global cable; as `buffer` unless given"
             in [Least::Packet, 1e9] like buffer;
-        queueing: Queueing = "voq" "one queue per input, or one per input and output";
+        queueing: Queueing = "voq" "what shares a queue of an input: nothing, all outputs, or a column of them";
+        columns: Count<u32> = "8" "columns of outputs (port modulo this), with `queueing = columns`" in [2.0, 64.0];
         full: Full = "wait" "packets wait for room (credits), or are dropped at outputs of `buffer` bytes";
     }
     with {}
@@ -97,6 +112,7 @@ knobs! {
     /// How messages become packets.
     struct ProtocolConfig = "protocol" "how messages become packets" {
         eager: Size<usize> = "8KiB" "longest message sent without asking" in [0.0, 1e12];
+        long: Long = "pushed" "who moves longer ones: the sender when the receiver is ready, or the receiver";
         small: Size<u64> = "0" "messages up to this long travel in a class of their own, 0 = none";
         resend: Time = "100us" "until a lost packet is sent again" in [1e-9, 1e3];
     }
@@ -137,6 +153,15 @@ knobs! {
 }
 
 impl SwitchConfig {
+    /// Queues of an input and channel in which packets wait for their turn to ask for an output: none with virtual output queues.
+    pub(crate) fn lanes(&self) -> u32 {
+        match self.queueing {
+            Queueing::Voq => 0,
+            Queueing::Fifo => 1,
+            Queueing::Columns => self.columns,
+        }
+    }
+
     /// What an output may have under way on a channel of a cable: a buffer, or without flow control more than is ever under
     /// way.
     pub(crate) fn credits(&self, reach: Reach) -> u32 {
@@ -229,7 +254,7 @@ impl Config {
         self.nic.add_limits("nic.", &mut limits);
         self.switch.add_limits("switch.", &mut limits);
         self.protocol.add_limits("protocol.", &mut limits);
-        if self.switch.full == Full::Drop && self.switch.queueing == Queueing::Fifo {
+        if self.switch.full == Full::Drop && self.switch.queueing != Queueing::Voq {
             let text = "switch.full = drop means output buffers; set switch.queueing = \"voq\"";
             return Err(ConfigError::Absurd(text.into()));
         }

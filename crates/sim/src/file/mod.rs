@@ -4,11 +4,15 @@
 
 mod config;
 mod faults;
+mod import;
 mod knobs;
 mod presets;
 
 pub(crate) use config::texts;
-pub use config::{CARDS, Config, ConfigError, Full, HostConfig, NicConfig, ProtocolConfig, Queueing, SwitchConfig};
+pub use config::{
+    CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, SwitchConfig,
+};
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};
+pub use import::{Imported, Joined, import};
 pub use presets::{BUILTIN, builtin};

@@ -20,6 +20,13 @@ pub const BUILTIN: &[(&str, &str)] = machines![
     "summit"
     "malbec"
     "bluewaters"
+    "frontier"
+    "aurora"
+    "lumi"
+    "alps"
+    "perlmutter"
+    "leonardo"
+    "jupiter"
 ];
 
 /// The machine file of a built-in machine.

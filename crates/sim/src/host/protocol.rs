@@ -3,6 +3,7 @@
 //! ```text
 //! eager        Eager ------------------------>            send complete when the last packet has left the NIC
 //! rendezvous   Ask -->        <-- Clear        Bulk -->   for messages longer than `protocol.eager`
+//! fetched      Ask -->        <-- Fetch        Fetched --> the same where `protocol.long = "fetched"`
 //! put          Put -->        <-- PutDone                 complete at the target, then at the origin
 //! get          Get -->        <-- GetDone                 the data come with the answer
 //! ```
@@ -23,7 +24,7 @@ use super::meeting::{Agreed, Key as MeetingKey};
 use super::order::Order;
 use super::windows::{WindowName, Windows};
 use crate::base::Event;
-use crate::file::Full;
+use crate::file::{Full, Long};
 use crate::link::{Head, Kind, Pace};
 use crate::net::{Doing, Fabric, Net, PartInfo};
 
@@ -233,14 +234,17 @@ impl Host {
         log(net, &head, time);
         match head.kind {
             Kind::Eager | Kind::Ask => self.arrived(net, head, time),
-            Kind::Clear => {
+            Kind::Clear | Kind::Fetch => {
                 let payload = net.operations.requests[head.remote].payload.take();
                 let (from, to) = (head.to, head.from);
-                let back =
-                    Head { kind: Kind::Bulk, from, to, request: head.remote, remote: head.request, payload, ..head };
+                let kind = if head.kind == Kind::Clear { Kind::Bulk } else { Kind::Fetched };
+                let back = Head { kind, from, to, request: head.remote, remote: head.request, payload, ..head };
                 self.launch(net, back, time);
             }
-            Kind::Bulk => {
+            Kind::Bulk | Kind::Fetched => {
+                if head.kind == Kind::Fetched {
+                    net.answered(net.fabric.endpoint_of(head.to));
+                }
                 net.operations.requests[head.remote].payload = head.payload;
                 complete_receive(net, head.remote, time);
             }
@@ -296,7 +300,11 @@ impl Host {
             return complete_receive(net, request, time);
         }
         let (from, to) = (head.to, head.from);
-        let clear = Head { kind: Kind::Clear, from, to, request, remote: head.request, ..head };
+        let kind = match net.fabric.config.protocol.long {
+            Long::Pushed => Kind::Clear,
+            Long::Fetched => Kind::Fetch,
+        };
+        let clear = Head { kind, from, to, request, remote: head.request, ..head };
         self.launch(net, clear, time);
     }
 

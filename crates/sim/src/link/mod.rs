@@ -7,7 +7,7 @@ mod packet;
 
 pub(crate) use output::Outs;
 pub use output::{Counters, Load};
-pub(crate) use packet::{Head, Kind, Message, Packet};
+pub(crate) use packet::{Head, Kind, Message, NO_LANE, Packet};
 
 use crate::base::{Port, Reach};
 use spec::Rate;

@@ -9,7 +9,7 @@
 
 use super::{ENDPOINT, Link, Pace, Packet};
 use crate::base::{NONE, Port};
-use crate::file::{Full, Queueing, SwitchConfig};
+use crate::file::{Full, SwitchConfig};
 
 /// The state of one output: of a switch, or of a NIC.
 #[repr(align(64))]
@@ -91,7 +91,7 @@ struct InputQueue {
     next: u32,
 }
 
-/// An input's one queue, with FIFO queueing.
+/// A queue of an input, of which one packet at a time may ask for its output.
 #[derive(Clone, Copy)]
 pub(crate) struct Fifo {
     pub(crate) head: u32,
@@ -117,14 +117,17 @@ pub(crate) struct Outs {
     returns: Vec<Return>,
     free_return: u32,
     queues: Vec<InputQueue>,
-    /// By input port (numbered as the output of the same port) and channel; empty with virtual output queues.
+    /// By input port (numbered as the output of the same port), channel and lane; empty with virtual output queues.
     pub(crate) fifos: Vec<Fifo>,
+    /// How many of them an input and channel has.
+    pub(crate) lanes: u32,
 }
 
 impl Outs {
     /// The outputs of a part's links, of which the first has the number `first`.
     pub(crate) fn new(first: u32, links: &[Link], vcs: usize, switch: &SwitchConfig) -> Outs {
-        let fifos = if switch.queueing == Queueing::Fifo { links.len() * vcs } else { 0 };
+        let lanes = switch.lanes();
+        let fifos = links.len() * vcs * lanes as usize;
         let mut outs = Outs {
             first,
             vcs,
@@ -139,6 +142,7 @@ impl Outs {
             free_return: NONE,
             queues: Vec::new(),
             fifos: vec![Fifo { head: NONE, tail: NONE, active: false }; fifos],
+            lanes,
         };
         for link in links {
             let out = outs.make(switch, link);

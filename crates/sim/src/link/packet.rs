@@ -29,6 +29,8 @@ pub(crate) struct Packet {
     /// The switch of a detour, or [`NONE`].
     pub(crate) middle: u32,
     pub(crate) in_port: Port,
+    /// The port by which it will leave.
+    pub(crate) out_port: Port,
     /// The virtual channel (all classes) whose buffer it occupies here.
     pub(crate) vc: u8,
     /// The virtual channel in which it will leave.
@@ -38,7 +40,12 @@ pub(crate) struct Packet {
     /// Whether the message has more than this one packet.
     pub(crate) part: bool,
     pub(crate) marked: bool,
+    /// The queue of its input and channel whose turn it has or waits for, or [`NO_LANE`].
+    pub(crate) lane: u8,
 }
+
+/// Of a packet that holds up nobody behind it.
+pub(crate) const NO_LANE: u8 = u8::MAX;
 
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,6 +59,10 @@ pub(crate) enum Kind {
     Clear,
     /// The data of a long message.
     Bulk,
+    /// The receiver reads a long message.
+    Fetch,
+    /// The answer to it, with the data.
+    Fetched,
     /// A remote write.
     Put,
     /// The answer to a put.
@@ -105,8 +116,8 @@ impl Head {
     /// Bytes of payload on the wire: a request carries none.
     pub(crate) fn carried(&self) -> u64 {
         match self.kind {
-            Kind::Eager | Kind::Bulk | Kind::Put | Kind::GetDone => self.len,
-            Kind::Ask | Kind::Clear | Kind::PutDone | Kind::Get | Kind::Notice => 0,
+            Kind::Eager | Kind::Bulk | Kind::Fetched | Kind::Put | Kind::GetDone => self.len,
+            Kind::Ask | Kind::Clear | Kind::Fetch | Kind::PutDone | Kind::Get | Kind::Notice => 0,
         }
     }
 }
@@ -136,7 +147,7 @@ pub(crate) struct Message {
 impl Message {
     pub(crate) fn new(head: Head, source: u32, target: u32, mtu: u32) -> Message {
         let left = head.carried();
-        let done = if matches!(head.kind, Kind::Eager | Kind::Bulk) { head.request } else { NONE };
+        let done = if matches!(head.kind, Kind::Eager | Kind::Bulk | Kind::Fetched) { head.request } else { NONE };
         let long = left > u64::from(mtu);
         Message { head, left, source, target, done, number: 0, begun: false, long, next: NONE, carry: NONE }
     }

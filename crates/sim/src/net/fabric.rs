@@ -451,6 +451,12 @@ fn count(numbers: &[u32]) -> usize {
 fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError> {
     let mut wiring = Wiring::default();
     topology.wire(&mut wiring);
+    let (nics, switches) = (config.nic.per_node, config.nic.switches);
+    if !nics.is_multiple_of(switches) {
+        let text = format!("nic.switches = {switches}: must divide the {nics} NICs of a node (nic.per_node)");
+        return Err(ConfigError::Absurd(text));
+    }
+    wiring.deal(nics, switches);
     if wiring.attached.len() < config.endpoints() {
         return Err(ConfigError::Absurd(format!(
             "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",

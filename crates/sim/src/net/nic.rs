@@ -11,7 +11,7 @@ use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
 use crate::base::{Endpoint, Event, NONE, Slab, Table, place};
 use crate::control::TrafficFlow;
-use crate::link::{Head, Kind, Message, Packet};
+use crate::link::{Head, Kind, Message, NO_LANE, Packet};
 use spec::Time;
 
 /// One NIC.
@@ -139,7 +139,7 @@ impl Net<'_> {
     pub(crate) fn post(&mut self, id: u32) {
         let message = &self.nics.messages[id];
         let n = self.fabric.endpoints[message.source as usize].local as usize;
-        if matches!(message.head.kind, Kind::Put | Kind::Get) {
+        if matches!(message.head.kind, Kind::Put | Kind::Get | Kind::Fetch) {
             let nic = &mut self.nics.list[n];
             if nic.outstanding >= self.fabric.config.nic.outstanding {
                 // Held back outside the flows, so that other messages to the same destination are not held up.
@@ -328,12 +328,14 @@ impl Net<'_> {
             at: NONE,
             middle: NONE,
             in_port: 0,
+            out_port: 0,
             vc,
             out_vc: vc,
             hops: 0,
             class: self.nics.flows[f].class,
             part: message.long,
             marked: false,
+            lane: NO_LANE,
         };
         let last = message.left == 0;
         let slot = self.packets.insert(packet);

@@ -7,7 +7,8 @@
 //! so that it needs no wake event either. (With congestion control it waits in its queue, where the control sees it.)
 //!
 //! With FIFO input queues (`queueing = "fifo"`) only the first packet of an input and channel stands in a queue of an output,
-//! and the input sends one packet at a time. The state of outputs is in `output`.
+//! and the input sends one packet at a time. With `queueing = "columns"` an input and channel has such a queue for each column
+//! of outputs; the way decides the queue, so it is chosen when the packet comes. The state of outputs is in `output`.
 //!
 //! Not modelled: a crossbar's own limits. With virtual output queues an input may feed several outputs at once.
 
@@ -15,7 +16,7 @@ use super::faults::Survivors;
 use super::{CONTROL_CLASS, Net};
 use crate::base::{Event, NONE, Port, Switch};
 use crate::control::{Seen, Spot, TrafficFlow};
-use crate::link::{ENDPOINT, Load, Packet};
+use crate::link::{ENDPOINT, Load, NO_LANE, Packet};
 use crate::routing::{At, Trip};
 use crate::topology::{Hop, Target, Topology};
 use spec::Rng;
@@ -24,29 +25,44 @@ impl Net<'_> {
     /// A packet's head is ready at a switch.
     #[inline]
     pub(crate) fn arrive(&mut self, id: u32) {
-        if !self.outs.fifos.is_empty() {
-            let input = self.input_of(&self.packets[id]) as usize;
-            let fifo = &mut self.outs.fifos[input];
-            if fifo.active {
-                let tail = std::mem::replace(&mut fifo.tail, id);
-                match tail {
-                    NONE => fifo.head = id,
-                    _ => self.packets[tail].next = id,
+        match self.outs.lanes {
+            0 => self.request(id),
+            1 => {
+                if self.has_turn(id, 0) {
+                    self.request(id);
                 }
-                return;
             }
-            fifo.active = true;
+            lanes => {
+                if self.choose_way(id) && self.has_turn(id, u32::from(self.packets[id].out_port) % lanes) {
+                    self.ask(id);
+                }
+            }
         }
-        self.request(id);
+    }
+
+    /// Whether a packet is the first of its queue. If not, it waits there.
+    fn has_turn(&mut self, id: u32, lane: u32) -> bool {
+        self.packets[id].lane = lane as u8;
+        let input = self.input_of(&self.packets[id]) as usize;
+        let fifo = &mut self.outs.fifos[input];
+        if !std::mem::replace(&mut fifo.active, true) {
+            return true;
+        }
+        match std::mem::replace(&mut fifo.tail, id) {
+            NONE => fifo.head = id,
+            tail => self.packets[tail].next = id,
+        }
+        false
     }
 
     /// The number of the input queue that a packet is in.
     fn input_of(&self, packet: &Packet) -> u32 {
         let first = self.fabric.switches[packet.at as usize].first_link - self.outs.first;
-        (first + u32::from(packet.in_port)) * self.outs.vcs as u32 + u32::from(packet.vc)
+        let channel = (first + u32::from(packet.in_port)) * self.outs.vcs as u32 + u32::from(packet.vc);
+        channel * self.outs.lanes + u32::from(packet.lane)
     }
 
-    /// The input of a FIFO switch has sent its packet: the next one asks for its output.
+    /// A queue of an input has sent its packet: the next one asks for its output.
     pub(crate) fn input_ready(&mut self, input: u32) {
         let fifo = &mut self.outs.fifos[input as usize];
         let id = fifo.head;
@@ -59,17 +75,53 @@ impl Net<'_> {
             fifo.tail = NONE;
         }
         self.packets[id].next = NONE;
+        if self.outs.lanes > 1 {
+            // Its way may have been cut since it was chosen.
+            if self.health.is_none() {
+                return self.ask(id);
+            }
+            let out = self.output_of(&self.packets[id]);
+            self.unroute(id, out);
+        }
         self.request(id);
     }
 
     /// Finds a packet's output; sends it at once if nobody waits there, else queues it.
+    #[inline]
     pub(super) fn request(&mut self, id: u32) {
+        if self.choose_way(id) {
+            self.ask(id);
+        }
+    }
+
+    /// Finds a packet's output. Whether it has one: where a fault has cut all ways it is lost.
+    #[inline]
+    fn choose_way(&mut self, id: u32) -> bool {
         if self.health.is_some() && !self.way_out(id) {
-            return;
+            return false;
         }
         let (port, vc) = self.route(id);
         let packet = &mut self.packets[id];
+        packet.out_port = port;
         packet.out_vc = vc;
+        true
+    }
+
+    /// Forgets a packet's way by an output, as if it had not been routed yet.
+    fn unroute(&mut self, id: u32, o: u32) {
+        // `route` has counted a hop only if the way leads to another switch.
+        self.packets[id].hops -= u8::from(self.outs.list[o as usize].to & ENDPOINT == 0);
+    }
+
+    fn output_of(&self, packet: &Packet) -> u32 {
+        self.fabric.switches[packet.at as usize].first_link - self.outs.first + u32::from(packet.out_port)
+    }
+
+    /// Sends a packet at once if nobody waits for its output, else queues it there.
+    #[inline]
+    fn ask(&mut self, id: u32) {
+        let packet = &mut self.packets[id];
+        let port = packet.out_port;
         let switch = &self.fabric.switches[packet.at as usize];
         let (o, ports) = (switch.first_link - self.outs.first + u32::from(port), switch.ports);
         if let Some(start) = self.outs.may_leave(o, self.clock.now, packet)
@@ -285,7 +337,8 @@ impl Net<'_> {
         let (to, home) = (out.to, out.lp_to);
         let Packet { via, vc, wire, .. } = *packet;
         // Copied before `at`, `in_port` and `vc`, which name the input, are those of the next place.
-        let freed = (via != NONE && !self.outs.fifos.is_empty()).then_some(*packet);
+        let freed = (packet.lane != NO_LANE).then_some(*packet);
+        packet.lane = NO_LANE;
         packet.via = self.outs.first + o;
         packet.vc = packet.out_vc;
         packet.at = to;
@@ -320,10 +373,10 @@ impl Net<'_> {
         mail.packets.push((time, packet));
     }
 
-    /// The input of a FIFO switch may send its next packet from a time on.
+    /// The next packet of an input's queue may be sent from a time on.
     fn free_input(&mut self, packet: &Packet, time: u64) {
         let input = self.input_of(packet);
-        let place = self.outs.first * self.outs.vcs as u32 + input;
+        let place = self.outs.first * self.outs.vcs as u32 * self.outs.lanes + input;
         self.clock.push(time, place, Event::InputReady(input));
     }
 
@@ -331,7 +384,7 @@ impl Net<'_> {
     pub(super) fn give_up(&mut self, id: u32) -> Packet {
         let packet = self.packets[id];
         self.release(packet.via, packet.vc, packet.wire, self.clock.now);
-        if !self.outs.fifos.is_empty() {
+        if packet.lane != NO_LANE {
             self.free_input(&packet, self.clock.now);
         }
         self.packets.free(id);
@@ -341,17 +394,15 @@ impl Net<'_> {
     /// Takes all packets out of an output's queues, as if they had not been routed yet.
     pub(super) fn evict(&mut self, o: u32) -> Vec<u32> {
         let mut evicted = Vec::new();
-        let onward = self.outs.list[o as usize].to & ENDPOINT == 0;
         self.outs.end_stall(o, self.clock.now);
         for vc in 0..self.outs.vcs {
             while self.outs.list[o as usize].waiting & (1 << vc) != 0 {
                 let id = self.outs.first(o, vc);
                 let packet = &mut self.packets[id];
                 let next = std::mem::replace(&mut packet.next, NONE);
-                // `route` has counted a hop only if the way leads to another switch.
-                packet.hops -= u8::from(onward);
                 let wire = packet.wire;
                 self.outs.dequeue(o, vc, wire, next);
+                self.unroute(id, o);
                 evicted.push(id);
             }
         }

@@ -27,6 +27,30 @@ fn check(entry: &TopologyEntry) -> Result<(), String> {
     Ok(())
 }
 
+/// NICs of a node are dealt to as many switches as asked for, every place is used once, and what fills no node comes last.
+#[test]
+fn nics_are_dealt_to_switches() {
+    for (endpoints, nics, switches, expected) in [
+        (4, 2, 2, vec![0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3]),
+        (4, 4, 2, vec![0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3]),
+        (3, 4, 2, vec![0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 2, 3]),
+        (2, 3, 3, vec![0, 1, 2, 0, 1, 2, 3, 3]),
+        (2, 4, 1, vec![0, 0, 1, 1, 2, 2, 3, 3]),
+    ] {
+        let mut wiring = Wiring::default();
+        for group in 0..4 {
+            let switch = wiring.switch(group);
+            (0..endpoints).for_each(|_| {
+                wiring.attach(switch);
+            });
+        }
+        let before: BTreeSet<Plug> = wiring.attached.iter().copied().collect();
+        wiring.deal(nics, switches);
+        assert_eq!(wiring.attached.iter().map(|p| p.0).collect::<Vec<_>>(), expected, "{nics} over {switches}");
+        assert_eq!(wiring.attached.iter().copied().collect::<BTreeSet<_>>(), before);
+    }
+}
+
 #[test]
 fn every_topology_is_right() {
     for entry in TOPOLOGIES {

@@ -237,6 +237,15 @@ impl Groups {
     }
 }
 
+/// A group that is neither of two, which differ, of three or more.
+pub(super) fn third_group(groups: usize, x: u16, y: u16, rng: &mut Rng) -> u16 {
+    let (low, high) = (x.min(y), x.max(y));
+    // One draw for all groups but two: it steps over the lower end first, then over the higher.
+    let drawn = rng.below(groups as u64 - 2) as u16;
+    let drawn = drawn + u16::from(drawn >= low);
+    drawn + u16::from(drawn >= high)
+}
+
 impl Topology for Groups {
     fn wire(&self, wiring: &mut Wiring) {
         let a = self.m.switches() as u32;
@@ -324,11 +333,7 @@ impl Topology for Groups {
         } else if self.m.groups == 2 {
             if rng.bits() & 1 == 0 { x } else { y }
         } else {
-            let (low, high) = (x.min(y), x.max(y));
-            // One draw for all groups but two: it steps over the lower end first, then over the higher.
-            let drawn = rng.below(self.m.groups as u64 - 2) as u16;
-            let drawn = drawn + u16::from(drawn >= low);
-            drawn + u16::from(drawn >= high)
+            third_group(self.m.groups, x, y, rng)
         };
         let switch = u32::from(group) * a as u32 + rng.below(a) as u32;
         (switch != from && switch != to).then_some(switch)

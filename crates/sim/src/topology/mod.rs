@@ -10,10 +10,12 @@
 //! A topology does not choose among ways (that is `routing/`) and knows nothing of buffers, packets or time.
 
 mod aries;
+mod cables;
 mod chain;
 #[cfg(test)]
 mod checks;
 mod dragonfly;
+mod dragonfly_plus;
 mod fat_tree;
 mod grid;
 mod groups;
@@ -150,9 +152,11 @@ pub const TOPOLOGIES: &[TopologyEntry] = &[
     chain::CHAIN,
     fat_tree::FAT_TREE,
     dragonfly::DRAGONFLY,
+    dragonfly_plus::DRAGONFLY_PLUS,
     aries::ARIES,
     torus::TORUS,
     hyperx::HYPERX,
+    cables::CABLES,
 ];
 
 /// A number below `n` that spreads destinations evenly without a division.
@@ -209,6 +213,26 @@ impl Wiring {
         let (pa, pb) = (self.port(a), self.port(b));
         self.cables.push(((a, pa), (b, pb), cable));
         (pa, pb)
+    }
+
+    /// Deals the NICs of each node to so many neighbouring switches in turn, instead of attaching all to one.
+    pub(crate) fn deal(&mut self, nics: usize, switches: usize) {
+        if switches == 1 {
+            return;
+        }
+        let own: Vec<&[Plug]> = self.attached.chunk_by(|a, b| a.0 == b.0).collect();
+        let (mut dealt, mut rest) = (Vec::with_capacity(self.attached.len()), Vec::new());
+        for set in own.chunks(switches) {
+            // Places of a node at each switch; what fills no node is left for the end, and so is a set that is not whole.
+            let each = nics / switches;
+            let nodes = if set.len() < switches { 0 } else { set.iter().map(|s| s.len() / each).min().unwrap_or(0) };
+            for node in 0..nodes {
+                dealt.extend((0..nics).map(|nic| set[nic % switches][node * each + nic / switches]));
+            }
+            set.iter().for_each(|own| rest.extend_from_slice(&own[nodes * each..]));
+        }
+        dealt.append(&mut rest);
+        self.attached = dealt;
     }
 
     fn port(&mut self, of: Switch) -> Port {

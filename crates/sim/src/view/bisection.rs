@@ -288,6 +288,10 @@ mod tests {
         // (Groups / 2)^2 x cables of a pair; if these are many, every group is halved: groups x (switches / 2)^2.
         ("dragonfly", 64, "groups = 8\nswitches = 4\nendpoints = 2\npair_links = 1", 16),
         ("dragonfly", 8, "groups = 2\nswitches = 4\nendpoints = 1\npair_links = 16", 8),
+        // As a dragonfly; or half of the leaves, each with its cables up, if that is less.
+        ("dragonfly-plus", 16, "groups = 4\nleaves = 2\nspines = 2\nendpoints = 2\npair_links = 1", 4),
+        ("dragonfly-plus", 16, "groups = 4\nleaves = 2\nspines = 2\nendpoints = 2\npair_links = 4", 8),
+        ("cables", 8, "switches = \"a:2 b:2 c:2 d:2\"\ncables = \"a b; b c; c d\"", 1),
         // The same; halved by slots: groups x chassis x (slots / 2)^2, by chassis: groups x slots x (chassis / 2)^2 x black.
         ("aries", 16, "groups = 2\nchassis = 2\nslots = 4\nendpoints = 1\nblue_links = 8", 8),
         ("aries", 16, "groups = 2\nchassis = 2\nslots = 4\nendpoints = 1\nblue_links = 64", 16),
