@@ -3,6 +3,7 @@
 use comm::{Comm, Reduce, Vector, agree};
 use record::{Layout, NodeOrder, RankAt};
 use spec::{Rng, permutation};
+use std::cell::RefCell;
 
 /// Host names are kept up to here: the limit of Linux.
 const NAME_ROOM: usize = 64;
@@ -75,14 +76,7 @@ impl Seat {
 
     /// Its place in a plan's node order.
     pub fn place(&self, order: NodeOrder, seed: u64) -> RankAt {
-        let node = match order {
-            NodeOrder::Natural => self.node,
-            NodeOrder::Shuffled => {
-                let order = node_order(self.layout.nodes, seed);
-                order.iter().position(|n| *n == self.node).expect("an order holds every node") as u32
-            }
-        };
-        RankAt { node, slot: self.slot }
+        RankAt { node: place_of(self.node, self.layout.nodes, order, seed), slot: self.slot }
     }
 }
 
@@ -94,7 +88,78 @@ pub fn placement_seed(seed: u64, placement: u32) -> u64 {
     }
 }
 
-/// The shuffled order of nodes: `order[place]` is the machine's node.
-pub fn node_order(nodes: u32, seed: u64) -> Vec<u32> {
-    permutation(&mut Rng::new(seed, "node order", 0), nodes as usize)
+/// The place of the machine's node `node` of `nodes` in an order.
+pub fn place_of(node: u32, nodes: u32, order: NodeOrder, seed: u64) -> u32 {
+    let rotated = || {
+        let first = Rng::new(seed, "node order", 0).below(nodes.into()) as u32;
+        (node + nodes - first) % nodes
+    };
+    match order {
+        NodeOrder::Natural => node,
+        NodeOrder::Shuffled => shuffled(node, nodes, seed),
+        NodeOrder::Rotated => rotated(),
+        NodeOrder::Interleaved { first } => {
+            // Of the first places, so many are at nodes before this one.
+            let (n, k, node) = (u64::from(nodes), u64::from(first.min(nodes)), u64::from(rotated()));
+            let before = |node: u64| (node * k).div_ceil(n);
+            let place = if before(node + 1) > before(node) { before(node) } else { k + node - before(node) };
+            place as u32
+        }
+    }
+}
+
+thread_local! {
+    /// The order that was asked for last, which all ranks of a simulated machine ask for: nodes, seed, and the place of each node.
+    static SHUFFLED: RefCell<(u32, u64, Vec<u32>)> = const { RefCell::new((0, 0, Vec::new())) };
+}
+
+fn shuffled(node: u32, nodes: u32, seed: u64) -> u32 {
+    SHUFFLED.with_borrow_mut(|(of, by, places)| {
+        if (*of, *by) != (nodes, seed) {
+            (*of, *by) = (nodes, seed);
+            places.resize(nodes as usize, 0);
+            let order = permutation(&mut Rng::new(seed, "node order", 0), nodes as usize);
+            (0..).zip(order).for_each(|(place, node)| places[node as usize] = place);
+        }
+        places[node as usize]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_gives_every_node_a_place_of_its_own() {
+        for nodes in [1, 2, 7, 32, 61] {
+            let mut orders = vec![NodeOrder::Natural, NodeOrder::Shuffled, NodeOrder::Rotated];
+            orders.extend([0, 1, nodes / 2, nodes, nodes + 3].map(|first| NodeOrder::Interleaved { first }));
+            for (order, seed) in orders.into_iter().flat_map(|order| [(order, 1), (order, 2)]) {
+                let mut places: Vec<u32> = (0..nodes).map(|node| place_of(node, nodes, order, seed)).collect();
+                places.sort_unstable();
+                assert_eq!(places, Vec::from_iter(0..nodes), "{order:?} of {nodes}");
+            }
+        }
+    }
+
+    #[test]
+    fn roles_are_contiguous_or_evenly_mixed_and_begin_anywhere() {
+        let starts = |order: NodeOrder| -> Vec<Vec<bool>> {
+            (0..8).map(|seed| (0..12).map(|node| place_of(node, 12, order, seed) < 4).collect()).collect()
+        };
+        for roles in starts(NodeOrder::Rotated) {
+            let changes = (0..12).filter(|&i| roles[i] != roles[(i + 1) % 12]).count();
+            assert_eq!(changes, 2, "{roles:?}");
+        }
+        for roles in starts(NodeOrder::Interleaved { first: 4 }) {
+            let first = roles.iter().position(|r| *r).unwrap();
+            assert!((0..12).all(|i| roles[(first + i) % 12] == i.is_multiple_of(3)), "{roles:?}");
+        }
+        for order in [NodeOrder::Rotated, NodeOrder::Interleaved { first: 4 }] {
+            let mut all = starts(order);
+            all.sort_unstable();
+            all.dedup();
+            assert!(all.len() > 1, "{order:?} always begins at one node");
+        }
+    }
 }

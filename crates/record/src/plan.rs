@@ -54,6 +54,13 @@ pub enum NodeOrder {
     Natural,
     /// In a random order drawn from the seed, so that jobs do not follow cabinets (GPCNeT §3.2).
     Shuffled,
+    /// As the machine numbers them, from a random one on: jobs are as contiguous as the numbers are.
+    Rotated,
+    /// The first so many places are evenly among the others, from a random node on.
+    Interleaved {
+        /// How many places.
+        first: u32,
+    },
 }
 
 /// What messages carry.

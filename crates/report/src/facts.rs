@@ -96,6 +96,8 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let order = match record.plan.node_order {
         NodeOrder::Natural => "as the machine numbers them",
         NodeOrder::Shuffled => "shuffled by the seed",
+        NodeOrder::Rotated => "roles contiguous, from a random node on",
+        NodeOrder::Interleaved { .. } => "roles interleaved, from a random node on",
     };
     add("Node order", order.into());
     let payload = match record.plan.payload {

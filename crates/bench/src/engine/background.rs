@@ -156,7 +156,8 @@ impl Leader<'_, '_> {
     /// Steps of the batch after the one that starts now.
     fn steps(&self) -> u32 {
         // A step that took no time must not divide by 0; the cast below saturates.
-        let fit = self.step_s.map_or(1.0, |step| self.orders.longest / step.max(f64::MIN_POSITIVE));
+        let longest = self.orders.stop.pulse.map_or(self.orders.longest, |p| self.orders.longest.min(p.on_s));
+        let fit = self.step_s.map_or(1.0, |step| longest / step.max(f64::MIN_POSITIVE));
         (fit as u32).clamp(1, self.orders.stop.steps.max(1))
     }
 }

@@ -20,7 +20,7 @@ use crate::counters::Counters;
 use crate::experiments::Experiment;
 use crate::kernel::{Arithmetic, Kernel, Progress, Setup};
 use crate::kernels::called;
-use crate::layout::{Seat, node_order, placement_seed};
+use crate::layout::{Seat, place_of, placement_seed};
 use crate::site::Site;
 use background::Orders;
 use comm::{Comm, Reduce, Refusal};
@@ -252,13 +252,12 @@ pub fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
 
 /// The names of the nodes in the plan's order.
 fn names(plan: &Plan, facts: &Facts) -> Vec<String> {
-    let names = &facts.node_names;
-    match plan.node_order {
-        NodeOrder::Natural => names.clone(),
-        NodeOrder::Shuffled => {
-            node_order(names.len() as u32, plan.seed).into_iter().map(|node| names[node as usize].clone()).collect()
-        }
+    let mut ordered = facts.node_names.clone();
+    let nodes = ordered.len() as u32;
+    for (node, name) in (0..nodes).zip(&facts.node_names) {
+        ordered[place_of(node, nodes, plan.node_order, plan.seed) as usize].clone_from(name);
     }
+    ordered
 }
 
 fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseRecord> {

@@ -1,4 +1,4 @@
-//! All-to-all: the machine's own collective as a canary, and the pairwise exchange that GPCNeT uses as a congestor.
+//! All-to-all: the machine's own collective as a canary, the pairwise exchange that GPCNeT uses as a congestor, and all messages at once.
 
 use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Steps, Traits};
 use crate::payload::Mail;
@@ -10,11 +10,16 @@ use spec::{Card, Kind, Param, Params, ReadParams, Work};
 pub const ALLTOALL: Kernel = Kernel {
     card: Card {
         name: "alltoall",
-        about: "All-to-all of 4 KiB per peer: by the machine's collective, or by pairwise exchanges, one partner at a time",
-        source: "GPCNeT §3.1.1, §3.1.2",
+        about: "All-to-all of 4 KiB per peer: by the machine's collective, one partner after the other, or all posted at once",
+        source: "GPCNeT §3.1.1, §3.1.2; posted: HLC-Lab/CRAB (LUMI, Leonardo)",
         params: &[
             Param::new("size", Kind::Size, "4KiB", "bytes for each peer"),
-            Param::new("by", Kind::Choice(&["collective", "pairs"]), "collective", "who exchanges with whom, and when"),
+            Param::new(
+                "by",
+                Kind::Choice(&["collective", "pairs", "posted"]),
+                "collective",
+                "the machine's own, one partner after the other, or sends and receives of all at once",
+            ),
             Param::new(
                 "partners",
                 Kind::Count,
@@ -27,14 +32,21 @@ pub const ALLTOALL: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         title: Some(|params, _| if in_pairs(params) { "Alltoall" } else { "Multiple Alltoall" }),
-        aliases: &[Alias { name: "a2a", about: "`alltoall` by pairs: GPCNeT's congestor", params: &[("by", "pairs")] }],
+        aliases: &[
+            Alias { name: "a2a", about: "`alltoall` by pairs: GPCNeT's congestor", params: &[("by", "pairs")] },
+            Alias { name: "a2a-posted", about: "`alltoall` of messages posted at once", params: &[("by", "posted")] },
+        ],
         measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
         congestor,
         room,
         tiny: &[("size", "300")],
         ..Traits::PLAIN
     },
-    start: |setup| if in_pairs(setup.params) { start_pairwise(setup) } else { start_collective(setup) },
+    start: |setup| match setup.params.word("by") {
+        "pairs" => start_pairwise(setup),
+        "posted" => start_posted(setup),
+        _ => start_collective(setup),
+    },
 };
 
 fn in_pairs(params: &Params) -> bool {
@@ -69,11 +81,17 @@ struct Collective<'c> {
 }
 
 fn start_collective(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    let (n, size, partners) = (setup.comm.size(), setup.params.size("size"), setup.params.count("partners"));
-    if partners > 0 {
-        return Err(Refusal(format!("alltoall: partners={partners}: a collective has all of them; write by=pairs")));
-    }
+    let (n, size) = (setup.comm.size(), setup.params.size("size"));
+    all_partners(setup.params)?;
     Ok(Box::new(Collective { comm: setup.comm, size, round: 0, mail: Mail::new(setup.payload, size, (n, n), n) }))
+}
+
+/// Refuses a number of partners where all are partners.
+fn all_partners(params: &Params) -> Result<(), Refusal> {
+    match (params.count("partners"), params.word("by")) {
+        (0, _) => Ok(()),
+        (n, by) => Err(Refusal(format!("alltoall: partners={n}: by={by} has all of them; write by=pairs"))),
+    }
 }
 
 /// Bytes that leave this rank: its own block stays.
@@ -193,6 +211,51 @@ impl Pattern for Pairwise<'_> {
         self.mail.overwritten((self.each - self.lanes) as u64);
         // `sent` takes a number of ranks and leaves one out: the rank itself.
         Some(sent(self.each + 1, self.size))
+    }
+
+    crate::payload::looks_at_mail!();
+}
+
+/// All messages at once, to and from the ranks one, two, three... further on.
+struct Posted<'c> {
+    comm: &'c dyn Comm,
+    size: usize,
+    round: u64,
+    mail: Mail,
+}
+
+fn start_posted(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
+    let (others, size) = (setup.comm.size() - 1, setup.params.size("size"));
+    all_partners(setup.params)?;
+    let mail = Mail::new(setup.payload, size, (others, others), others);
+    Ok(Box::new(Posted { comm: setup.comm, size, round: 0, mail }))
+}
+
+impl Posted<'_> {
+    /// Who sent what is in a lane: lane 0 is from the rank before, which sent it in its lane 0.
+    fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
+        let (me, n) = (self.comm.rank(), self.comm.size());
+        move |_, lane| ((me + n - 1 - lane) % n, lane as u32)
+    }
+}
+
+impl Pattern for Posted<'_> {
+    fn arrange(&mut self, round: u64) {
+        self.round = round;
+    }
+
+    fn renew(&mut self, steps: u32) {
+        self.mail.renew(self.comm.rank(), self.round, steps);
+    }
+
+    fn step(&mut self) -> Option<Work> {
+        let (me, n) = (self.comm.rank(), self.comm.size());
+        let (out, into) = self.mail.step();
+        let receive = |(lane, into)| Op::Recv { from: (me + n - 1 - lane) % n, tag: TAG, into };
+        let send = |lane| Op::Send { to: (me + 1 + lane) % n, tag: TAG, data: out.lane(lane) };
+        let mut ops: Vec<Op> = into.lanes().enumerate().map(receive).chain((0..n - 1).map(send)).collect();
+        self.comm.exchange(&mut ops);
+        Some(sent(n, self.size))
     }
 
     crate::payload::looks_at_mail!();

@@ -1,5 +1,6 @@
 //! The table of kernels. To add one: a file here with its card, and a line in [`KERNELS`].
 
+mod allgather;
 mod allreduce;
 mod alltoall;
 pub mod command;
@@ -31,6 +32,7 @@ pub const KERNELS: &[Kernel] = &[
     ring::BANDWIDTH_SYNC,
     allreduce::ALLREDUCE,
     alltoall::ALLTOALL,
+    allgather::ALLGATHER,
     incast::P2P_INCAST,
     incast::PUT_INCAST,
     incast::GET_BCAST,

@@ -1,9 +1,12 @@
 //! Application impact: any command, alone and under congestors on the rest of the allocation. GPCNeT §5.3, Table 3.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, SHARE, SLOTS, background, ground, list, loaded_of, share_note, without_room};
+use super::roles::{
+    BURST, CONGESTORS, REST, ROLES, SHARE, SLOTS, background, ground, list, loaded_of, notes, order, pulse, share_note,
+    without_room,
+};
 use super::{Request, Suite, SuiteError};
-use record::{About, Instances, Job, Load, Members, NodeOrder, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Load, Members, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -17,6 +20,9 @@ pub const APP: Suite = Suite {
             Param::new("repeat", Kind::Count, "3", "how many times in each phase").up_to(1e6),
             CONGESTORS,
             SHARE,
+            ROLES,
+            BURST,
+            REST,
             SLOTS,
             Param::new("cut", Kind::Count, "1", "divide the congestors' loop counts by this").simulated("10"),
         ],
@@ -52,7 +58,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let ground = ground(&Request { params: &all, ..*request })?;
     let congestors = list(params, "congestors")?;
-    let load = background(&congestors, &[], &ground, &Limits::read(&all));
+    let mut load = background(&congestors, &[], &ground, &Limits::read(&all));
+    let pulse = pulse(params)?;
+    load.iter_mut().for_each(|job| job.stop.pulse = pulse);
     let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
     let stop = Stop { blocks: params.count("repeat").max(1), ..Stop::ONCE };
     // One rank of each of the command's nodes takes part, so that the command can be told which nodes are its own.
@@ -69,9 +77,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase::new(About::Alone { test: "app".into() }, vec![job.clone()]),
         Phase::new(About::Loaded { test: "app".into(), by: Load::All }, std::iter::once(job).chain(load).collect()),
     ];
-    let mut plan = Plan::new("app", seed, NodeOrder::Shuffled, payload, phases);
+    let mut plan = Plan::new("app", seed, order(&all, &ground)?, payload, phases);
     plan.missing = without_room(&congestors, &ground, loaded_of(&all));
     plan.notes.extend(share_note(&all, &ground, layout.nodes));
+    plan.notes.extend(notes(params));
     super::check(&plan, request.site)?;
     Ok(plan)
 }

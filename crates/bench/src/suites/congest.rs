@@ -1,9 +1,9 @@
 //! Congestors only: load for other jobs to be measured under. GPCNeT's users asked for it in its issue 2.
 
 use super::loops::Limits;
-use super::roles::{CONGESTORS, SLOTS, background, ground, list, without_room};
+use super::roles::{BURST, CONGESTORS, REST, SLOTS, background, ground, list, pulse, without_room};
 use super::{Request, Suite, SuiteError};
-use record::{About, NodeOrder, Phase, Plan, Pulse};
+use record::{About, NodeOrder, Phase, Plan};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -16,8 +16,8 @@ pub const CONGEST: Suite = Suite {
             CONGESTORS,
             SLOTS,
             Param::new("time", Kind::Time, "0", "how long; 0 for until SIGINT or SIGTERM").simulated("20ms"),
-            Param::new("burst", Kind::Time, "0", "load for so long, then rest; 0 for no rest"),
-            Param::new("rest", Kind::Time, "0", "rest for so long between bursts"),
+            BURST,
+            REST,
             Param::new("cut", Kind::Count, "1", "divide the steps between two looks at the clock by this")
                 .simulated("10"),
         ],
@@ -44,12 +44,12 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // All nodes load: there are no canaries.
     ground.load.1 = layout.nodes;
     let limits = Limits::read(&all);
-    let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());
+    let pulse = pulse(params)?;
     let congestors = list(params, "congestors")?;
     let mut jobs = background(&congestors, &[], &ground, &limits);
     for job in &mut jobs {
         job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);
-        job.stop.pulse = (on_s > 0.0).then_some(Pulse { on_s, off_s });
+        job.stop.pulse = pulse;
     }
     let phases = vec![Phase::new(About::Load, jobs)];
     let mut plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);

@@ -2,11 +2,11 @@
 
 use super::loops::Limits;
 use super::roles::{
-    CONGESTORS, CONGESTORS_ON, RoleNodes, SHARE, SLOTS, Written, background, ground, list, loaded_of, share_note,
-    without_room,
+    BURST, CONGESTORS, CONGESTORS_ON, REST, ROLES, RoleNodes, SHARE, SLOTS, Written, background, ground, list,
+    loaded_of, notes, order, pulse, share_note, without_room,
 };
 use super::{Request, Suite, SuiteError};
-use record::{About, Instances, Job, Load, Members, Missing, NodeOrder, Phase, Plan, Role};
+use record::{About, Instances, Job, Load, Members, Missing, Phase, Plan, Role};
 use spec::{Card, Kind, Param, Params, ReadParams};
 
 /// The suite.
@@ -26,6 +26,9 @@ pub const GPCNET: Suite = Suite {
                 "which congestors load together: `all`, `each` alone on all congestor nodes, or `matrix` for both",
             ),
             CONGESTORS_ON,
+            ROLES,
+            BURST,
+            REST,
             PLACEMENTS,
             Param::new("baselines", Kind::Choice(&["no", "yes"]), "no", "measure each congestor alone, too"),
             Param::new(
@@ -107,6 +110,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         };
         sets.extend(congestors.iter().map(alone));
     }
+    let pulse = pulse(params)?;
+    sets.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.stop.pulse = pulse);
     let canary = |w: &Written| Job {
         name: w.label.clone(),
         kernel: w.kernel.clone(),
@@ -130,13 +135,14 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             phases.push(Phase::new(About::Loaded { test: w.label.clone(), by: by.clone() }, jobs));
         }
     }
-    // Shuffled as in the original: roles are contiguous in the plan's order and spread over the machine.
-    let mut plan = Plan::new("gpcnet", seed, NodeOrder::Shuffled, payload, phases);
+    // Roles are contiguous in the plan's order; unless told, that is shuffled as in the original, so they spread over the machine.
+    let mut plan = Plan::new("gpcnet", seed, order(params, &ground)?, payload, phases);
     plan.placements = placements;
     plan.notes.extend(limits.note());
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     plan.missing = missing(params, &congestors, &ground);
     plan.notes.extend(share_note(params, &ground, layout.nodes));
+    plan.notes.extend(notes(params));
     super::check(&plan, request.site)?;
     Ok(plan)
 }
@@ -257,5 +263,21 @@ mod tests {
         assert!(text(&[("congestors-on", "same"), ("slots", "1")]).contains("at least 2 ranks"));
         assert!(text(&[("congestors", "a2a@none")]).contains("a number from 0.000001 to 1000000"));
         assert!(text(&[("canaries", "p2p-lat:sise=4")]).contains("did you mean `size`"));
+    }
+
+    #[test]
+    fn load_comes_in_bursts_and_where_it_is_asked_for() {
+        let plan = make(20, &[("burst", "1ms"), ("rest", "10us"), ("roles", "interleaved")]).unwrap();
+        let pulses: Vec<_> = plan.phases.iter().flat_map(|p| &p.jobs).map(|j| (j.role, j.stop.pulse)).collect();
+        let near = |p: record::Pulse| (p.on_s / 1e-3 - 1.0).abs() < 1e-9 && (p.off_s / 1e-5 - 1.0).abs() < 1e-9;
+        assert!(pulses.iter().all(|(role, p)| p.is_some_and(near) == (*role == Role::Background)), "{pulses:?}");
+        assert!(pulses.iter().any(|(_, p)| p.is_some()) && pulses.iter().any(|(_, p)| p.is_none()));
+        assert_eq!(plan.node_order, record::NodeOrder::Interleaved { first: 16 });
+        assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+        assert_eq!(make(20, &[("roles", "contiguous")]).unwrap().node_order, record::NodeOrder::Rotated);
+        assert_eq!(make(20, &[]).unwrap().node_order, record::NodeOrder::Shuffled);
+        let text = |given: &[(&str, &str)]| make(10, given).unwrap_err().to_string();
+        assert!(text(&[("rest", "1ms")]).contains("give `burst`"));
+        assert!(text(&[("roles", "contiguous"), ("congestors-on", "same")]).contains("every node has both"));
     }
 }

@@ -4,7 +4,7 @@ use super::loops::Limits;
 use super::{Request, SuiteError};
 use crate::kernel::{Asked, Congesting};
 use crate::kernels::called;
-use record::{Instances, Job, Members, Missing, Role};
+use record::{Instances, Job, Members, Missing, NodeOrder, Pulse, Role};
 use spec::{Kind, Param, Params, ReadParams};
 
 /// Which kernels load the network.
@@ -23,12 +23,55 @@ pub(super) const CONGESTORS_ON: Param = Param::new(
     "other",
     "congestors on `other` nodes than the canaries, or on the `same` nodes, in the upper half of the slots",
 );
+/// Which nodes they are.
+pub(super) const ROLES: Param = Param::new(
+    "roles",
+    Kind::Choice(&["scattered", "interleaved", "contiguous"]),
+    "scattered",
+    "nodes of a role: `scattered` at random, evenly `interleaved` with the others, or `contiguous`; these two from a random node on",
+);
+/// Load that comes and goes.
+pub(super) const BURST: Param =
+    Param::new("burst", Kind::Time, "0", "congestors load for so long, then rest; 0 for no rest");
+pub(super) const REST: Param = Param::new("rest", Kind::Time, "0", "congestors rest for so long between bursts");
 /// How many ranks of a node take part.
 pub(super) const SLOTS: Param =
     Param::new("slots", Kind::Count, "0", "use so many ranks of each node, or of each part with --per; 0 for all");
 
 /// What one congestor may weigh. No machine divides its nodes finer, and sums of weights stay numbers.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
+/// The bursts that congestors load in.
+pub(super) fn pulse(params: &Params) -> Result<Option<Pulse>, SuiteError> {
+    let (on_s, off_s) = (params.time("burst").secs(), params.time("rest").secs());
+    if on_s == 0.0 && off_s > 0.0 {
+        let rest = params.word("rest");
+        return Err(SuiteError::Unknown(format!("rest={rest}: rest between what? give `burst`, too")));
+    }
+    Ok((on_s > 0.0).then_some(Pulse { on_s, off_s }))
+}
+
+/// The order of nodes in which the roles of a ground lie where they are asked for: congestors first, then canaries.
+pub(super) fn order(params: &Params, ground: &RoleNodes) -> Result<NodeOrder, SuiteError> {
+    let roles = params.word("roles");
+    if roles != "scattered" && params.word("congestors-on") == "same" {
+        let text = format!("roles={roles}: with congestors-on=same every node has both; leave one of them out");
+        return Err(SuiteError::Unknown(text));
+    }
+    Ok(match roles {
+        "contiguous" => NodeOrder::Rotated,
+        "interleaved" => NodeOrder::Interleaved { first: ground.load.1 },
+        _ => NodeOrder::Shuffled,
+    })
+}
+
+/// What a reader must know of where and when congestors load, unless it is as usual.
+pub(super) fn notes(params: &Params) -> impl Iterator<Item = String> {
+    let (roles, burst, rest) = (params.word("roles"), params.word("burst"), params.word("rest"));
+    let placed = (roles != "scattered").then(|| format!("roles are {roles}, not scattered over the nodes as usual"));
+    let bursts = params.time("burst").secs() > 0.0;
+    placed.into_iter().chain(bursts.then(|| format!("congestors load in bursts of {burst} with a rest of {rest}")))
+}
 
 /// The kernels of a list parameter.
 pub(super) fn list(params: &Params, name: &str) -> Result<Vec<Written>, SuiteError> {
