@@ -90,6 +90,11 @@ impl Target {
         if let Some(ranks) = number("ranks-per-node") {
             config.ranks_per_node = ranks;
         }
+        match args.try_get_one::<String>("allocation").ok().flatten().map(String::as_str) {
+            Some("scattered") => config.allocation = sim::file::Allocation::Scattered,
+            Some(_) => config.allocation = sim::file::Allocation::Contiguous,
+            None => {}
+        }
         if let Some(threads) = number("threads") {
             config.threads = threads;
         }

@@ -66,6 +66,8 @@ pub(crate) fn run_options() -> Vec<Arg> {
             .value_hint(ValueHint::FilePath),
         number("nodes", MOST_NODES, "Nodes of a simulated machine, instead of its file's"),
         number("ranks-per-node", MOST_RANKS_PER_NODE, "Ranks per node of a simulated machine, instead of its file's"),
+        value("allocation", "PLACES", "Places that the nodes take if the simulated network has more, instead of its file's")
+            .value_parser(["contiguous", "scattered"]),
         number("threads", MOST_THREADS, "Threads of the simulator; the result does not depend on it"),
         value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
         value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")

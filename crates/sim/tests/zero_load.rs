@@ -24,7 +24,12 @@ const SIZES: [usize; 11] = [0, 1, 8, 4095, 4096, 4097, 8192, 8193, 20_000, 65_53
 
 #[test]
 fn single_switch() {
-    for extra in ["", "[nic]\nrate = \"3GB/s\"\nmtu = 1000\n", "[nic]\npacket_overhead = \"0ns\"\n"] {
+    for extra in [
+        "",
+        "[host]\ncopy_time = \"70ns\"\n",
+        "[nic]\nrate = \"3GB/s\"\nmtu = 1000\n",
+        "[nic]\npacket_overhead = \"0ns\"\n",
+    ] {
         let m = machine(&format!("nodes = 3\n{extra}"));
         for bytes in SIZES {
             assert_eq!(measured(&m, 0, 5, bytes), m.zero_load(0, 5, bytes as u64), "{bytes} bytes, {extra}");

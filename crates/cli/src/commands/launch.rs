@@ -21,11 +21,12 @@ use std::process::Stdio;
 /// What a launcher needs to know; the script sets them as shell variables.
 const PLACES: [(&str, &str); 3] = [("{nodes}", "$nodes"), ("{ranks}", "$ranks"), ("{per-node}", "$per_node")];
 /// Options of `run` that the script gives itself, or that contradict a real machine.
-const TAKEN: [(&str, &str); 4] = [
+const TAKEN: [(&str, &str); 5] = [
     ("out", "every run of the sweep gets a folder of its own; use --out before `--`"),
     ("on", "a job runs on its nodes under MPI"),
     ("nodes", "it sizes a simulated machine; use --nodes before `--`"),
     ("ranks-per-node", "it sizes a simulated machine; use --ranks-per-node before `--`"),
+    ("allocation", "it is for simulated machines; Slurm chooses the nodes of a job"),
 ];
 
 /// Its line in the table of commands.

@@ -1,6 +1,7 @@
 //! `tailback machine`: what a simulated machine is, in numbers and as a picture; and machine files of real networks.
 
 use super::entry::CommandEntry;
+use super::sensitivity;
 use crate::exit::{Exit, Fail};
 use crate::machine;
 use crate::options::{MOST_NODES, flag, number, value};
@@ -40,12 +41,18 @@ fn command() -> Command {
         )
         .arg(flag("force", "Replace the file that is there already").requires("out"));
     let about = "Look at a simulated machine, or make one of a real network";
-    Command::new("machine").about(about).subcommand_required(true).subcommand(check).subcommand(import)
+    Command::new("machine")
+        .about(about)
+        .subcommand_required(true)
+        .subcommand(check)
+        .subcommand(import)
+        .subcommand(sensitivity::command())
 }
 
 fn machine(args: &ArgMatches) -> anyhow::Result<Exit> {
     match args.subcommand().expect("one is required") {
         ("import", args) => import(args),
+        ("sensitivity", args) => sensitivity::sensitivity(args),
         (_, args) => check(args),
     }
 }
@@ -78,7 +85,7 @@ fn import(args: &ArgMatches) -> anyhow::Result<Exit> {
 /// Explains a machine, and draws it if asked to.
 fn check(args: &ArgMatches) -> anyhow::Result<Exit> {
     let name = args.get_one::<String>("machine").expect("it is required");
-    let (name, _, mut config) = machine::read(name)?;
+    let (name, file, mut config) = machine::read(name)?;
     if let Some(nodes) = args.get_one::<u32>("nodes") {
         config.nodes = *nodes as usize;
     }
@@ -89,6 +96,16 @@ fn check(args: &ArgMatches) -> anyhow::Result<Exit> {
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", path.display()));
         record::files::replace(path, picture.as_bytes()).map_err(say)?;
     }
-    output::print(&format!("{name}\n{description}\n"))?;
+    output::print(&format!("{name}\n{description}\n{}", assumptions(&file)))?;
     Ok(Exit::Good)
+}
+
+/// Which numbers nobody knows, and how to learn what they do.
+fn assumptions(file: &str) -> String {
+    let names: Vec<String> = sim::file::assumed(file).iter().map(|a| a.to_string()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let many = format!("\nassumed      {}: {}\n", names.len(), names.join(", "));
+    many + "             `tailback machine sensitivity` says what each of them does to the answer\n"
 }

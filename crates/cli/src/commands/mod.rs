@@ -12,6 +12,7 @@ mod list;
 mod machine;
 mod report;
 mod run;
+mod sensitivity;
 pub mod testbed;
 mod tune;
 

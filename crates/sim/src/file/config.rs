@@ -57,6 +57,16 @@ pub enum Long {
     Fetched,
 }
 
+/// Which places of a topology the nodes take, if it has more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// The first ones.
+    Contiguous,
+    /// Random ones, in their order: as a scheduler of a busy machine gives them.
+    Scattered,
+}
+
+words!(Allocation { Contiguous = "contiguous", Scattered = "scattered" });
 words!(Long { Pushed = "pushed", Fetched = "fetched" });
 words!(Full { Wait = "wait", Drop = "drop" });
 words!(QueueKind { Calendar = "calendar", Heap = "heap" });
@@ -66,6 +76,7 @@ knobs! {
     struct HostConfig = "host" "what a rank's processor costs" {
         send_overhead: Time = "200ns" "time of a rank to start a send" in [0.0, 1.0];
         recv_overhead: Time = "200ns" "time of a rank to end a receive" in [0.0, 1.0];
+        copy_time: Time = "0ns" "time of a rank, on each side, for each KiB of a message sent without asking" in [0.0, 1.0];
         // Never 0: virtual time must pass for a rank that looks again and again.
         test_cost: Time = "50ns" "time of a look at a pending operation" in [1e-12, 1.0];
         flops: f64 = "4e9" "floating-point operations per second of a rank" in [1e3, 1e18];
@@ -124,7 +135,8 @@ knobs! {
     struct Config = "machine" "the system as a whole" {
         nodes: Count<usize> = "32" "number of nodes" in [1.0, 1e6];
         ranks_per_node: Count<usize> = "2" "ranks on each node" in [1.0, 4096.0];
-        seed: Count<u64> = "1" "seed of random routing and marking";
+        allocation: Allocation = "contiguous" "places of the topology that the nodes take, if it has more: the first, or random ones";
+        seed: Count<u64> = "1" "seed of random routing, marking and allocation";
         threads: Count<usize> = "0" "threads that simulate, 0 = one per core" in [0.0, 1024.0] but unrecorded;
         threads_from: Count<usize> = "256" "NICs from which several threads are worth their meetings"
             in [0.0, 1e9] but unrecorded;
@@ -149,6 +161,13 @@ knobs! {
         routing: (String, Params),
         /// Name in [`crate::control::CONTROLS`] and its parameters.
         control: (String, Params),
+    }
+}
+
+impl HostConfig {
+    /// What a rank pays for copying a message of so many bytes.
+    pub(crate) fn copying(&self, bytes: u64) -> u64 {
+        (u128::from(bytes) * u128::from(self.copy_time.ps()) / 1024) as u64
     }
 }
 

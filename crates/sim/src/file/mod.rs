@@ -2,15 +2,17 @@
 //!
 //! Not for building a machine of it: that is `net/`.
 
+mod assumed;
 mod config;
 mod faults;
 mod import;
 mod knobs;
 mod presets;
 
+pub use assumed::{Assumed, assumed, moved};
 pub(crate) use config::texts;
 pub use config::{
-    CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, SwitchConfig,
+    Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, SwitchConfig,
 };
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};

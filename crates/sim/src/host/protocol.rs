@@ -135,11 +135,15 @@ impl Host {
         len: u64,
         payload: Option<Box<[u8]>>,
     ) {
-        let clock = self.begin_op(net, route.local);
-        let request = self.request(net, Doing::Send, route, tag, len);
         let near = net.fabric.node_of(route.me) == net.fabric.node_of(route.peer);
         // Inside a node there is no rendezvous: a copy of any length is made without asking.
         let eager = near || len <= net.fabric.config.protocol.eager as u64;
+        let mut clock = self.begin_op(net, route.local);
+        if eager && !near {
+            clock += net.fabric.config.host.copying(len);
+            self.ranks[route.local as usize].clock = clock;
+        }
+        let request = self.request(net, Doing::Send, route, tag, len);
         let mut head = Head {
             kind: if eager { Kind::Eager } else { Kind::Ask },
             tag,
@@ -246,7 +250,7 @@ impl Host {
                     net.answered(net.fabric.endpoint_of(head.to));
                 }
                 net.operations.requests[head.remote].payload = head.payload;
-                complete_receive(net, head.remote, time);
+                complete_receive(net, head.remote, time, 0);
             }
             Kind::Put => self.put(net, head, time),
             Kind::Get => self.get(net, head, time),
@@ -297,7 +301,8 @@ impl Host {
         }
         if head.kind == Kind::Eager {
             net.operations.requests[request].payload = head.payload;
-            return complete_receive(net, request, time);
+            let near = net.fabric.node_of(head.from) == net.fabric.node_of(head.to);
+            return complete_receive(net, request, time, if near { 0 } else { head.len });
         }
         let (from, to) = (head.to, head.from);
         let kind = match net.fabric.config.protocol.long {
@@ -348,9 +353,10 @@ impl Host {
     }
 }
 
-/// A receive is complete at a time; its rank pays for it when it waits.
-fn complete_receive(net: &mut Net<'_>, request: u32, time: u64) {
-    let overhead = net.fabric.config.host.recv_overhead.ps();
+/// A receive is complete at a time; its rank pays for it, and for so many bytes that it copies, when it waits.
+fn complete_receive(net: &mut Net<'_>, request: u32, time: u64, copied: u64) {
+    let host = &net.fabric.config.host;
+    let overhead = host.recv_overhead.ps() + host.copying(copied);
     net.operations.complete(&mut net.clock, request, time, overhead);
 }
 

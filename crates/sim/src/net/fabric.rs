@@ -7,7 +7,7 @@ use super::faults::{self, Resolved};
 use crate::Config;
 use crate::base::{Endpoint, NONE, Port, Reach, Switch};
 use crate::control::{CONTROLS, ControlEntry, Maker};
-use crate::file::ConfigError;
+use crate::file::{Allocation, ConfigError};
 use crate::link::{ENDPOINT, Link, Pace};
 use crate::routing::{ROUTINGS, Routing, RoutingEntry};
 use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
@@ -457,6 +457,9 @@ fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError
         return Err(ConfigError::Absurd(text));
     }
     wiring.deal(nics, switches);
+    if config.allocation == Allocation::Scattered {
+        wiring.scatter(nics, config.nodes, config.seed);
+    }
     if wiring.attached.len() < config.endpoints() {
         return Err(ConfigError::Absurd(format!(
             "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",

@@ -137,6 +137,8 @@ impl Simulator {
         let mut ps = config.host.send_overhead.ps() + config.host.recv_overhead.ps() + fabric.wire_time(a, b, bytes);
         if bytes > config.protocol.eager as u64 {
             ps += fabric.wire_time(a, b, 0) + fabric.wire_time(b, a, 0);
+        } else {
+            ps += 2 * config.host.copying(bytes);
         }
         Time::from_ps(ps)
     }

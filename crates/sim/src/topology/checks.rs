@@ -52,6 +52,27 @@ fn nics_are_dealt_to_switches() {
 }
 
 #[test]
+fn nodes_are_scattered_over_the_places() {
+    let lay = |seed| {
+        let mut wiring = Wiring::default();
+        for group in 0..20 {
+            let switch = wiring.switch(group);
+            (0..5).for_each(|_| {
+                wiring.attach(switch);
+            });
+        }
+        let before: BTreeSet<Plug> = wiring.attached.iter().copied().collect();
+        wiring.scatter(2, 10, seed);
+        assert_eq!(wiring.attached.iter().copied().collect::<BTreeSet<_>>(), before);
+        wiring.attached[..20].to_vec()
+    };
+    let (one, other) = (lay(1), lay(2));
+    assert!(one.is_sorted() && other.is_sorted() && one != other, "{one:?}");
+    let switches: BTreeSet<Switch> = one.iter().map(|p| p.0).collect();
+    assert!(switches.len() > 5 && one[19].0 > 12, "{switches:?}");
+}
+
+#[test]
 fn every_topology_is_right() {
     for entry in TOPOLOGIES {
         check(entry).unwrap();

@@ -25,7 +25,7 @@ mod torus;
 
 use crate::Config;
 pub use crate::base::{Endpoint, Port, Reach, Switch};
-use spec::{Card, Params, Rate, Rng, Time};
+use spec::{Card, Params, Rate, Rng, Time, permutation};
 
 /// Where a packet is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,6 +233,20 @@ impl Wiring {
         }
         dealt.append(&mut rest);
         self.attached = dealt;
+    }
+
+    /// Gives so many nodes random places, in the order of the places.
+    pub(crate) fn scatter(&mut self, nics: usize, nodes: usize, seed: u64) {
+        let places: Vec<&[Plug]> = self.attached.chunks_exact(nics).collect();
+        let mut taken = permutation(&mut Rng::new(seed, "allocation", 0), places.len());
+        taken.truncate(nodes);
+        taken.sort_unstable();
+        let mut free = vec![true; places.len()];
+        taken.iter().for_each(|&place| free[place as usize] = false);
+        let chosen = taken.iter().map(|&place| places[place as usize]);
+        let others = places.iter().zip(&free).filter(|(_, free)| **free).map(|(place, _)| *place);
+        let rest = &self.attached[places.len() * nics..];
+        self.attached = chosen.chain(others).chain([rest]).flatten().copied().collect();
     }
 
     fn port(&mut self, of: Switch) -> Port {

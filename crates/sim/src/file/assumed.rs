@@ -1,0 +1,138 @@
+//! Which numbers of a machine file are assumed, and the file with one of them moved.
+//!
+//! A machine file says behind each number where it is from. Where that comment has the word "assumed", nobody knows, and what the number
+//! does to an answer is worth a look.
+
+use super::CARDS;
+use crate::control::CONTROLS;
+use crate::routing::ROUTINGS;
+use crate::topology::TOPOLOGIES;
+use spec::{Kind, Param, parse_bytes, parse_rate, parse_time};
+
+/// A number of a machine file that is assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// Its section; empty for the top level.
+    pub section: String,
+    /// Its name there.
+    pub key: String,
+    /// As it is written.
+    pub value: String,
+    line: usize,
+}
+
+impl std::fmt::Display for Assumed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let dot = if self.section.is_empty() { "" } else { "." };
+        write!(f, "{}{dot}{}", self.section, self.key)
+    }
+}
+
+/// A line `key = value # comment` in its parts.
+fn parts(line: &str) -> Option<(&str, &str, &str)> {
+    let (key, rest) = line.split_once('=')?;
+    let (value, comment) = rest.split_once('#')?;
+    Some((key.trim(), value.trim().trim_matches('"'), comment.trim()))
+}
+
+/// The numbers of a machine file whose comment says that they are assumed, in the order of the file.
+pub fn assumed(text: &str) -> Vec<Assumed> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for (line, content) in text.lines().enumerate() {
+        let content = content.trim();
+        if let Some(name) = content.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            section = name.trim_matches('[').to_string();
+            continue;
+        }
+        if content.starts_with('#') {
+            continue;
+        }
+        if let Some((key, value, comment)) = parts(content)
+            && comment.contains("assumed")
+        {
+            let (section, key, value) = (section.clone(), key.to_string(), value.to_string());
+            found.push(Assumed { section, key, value, line });
+        }
+    }
+    found
+}
+
+/// The parameter that a name of a section means in a file.
+fn param(text: &str, wanted: &Assumed) -> Option<&'static Param> {
+    let kind = || {
+        let mut here = false;
+        text.lines().map(str::trim).find_map(|line| {
+            if line.starts_with('[') {
+                here = line.trim_matches(['[', ']']) == wanted.section;
+            }
+            let value = line.strip_prefix("kind").filter(|_| here)?.trim_start().strip_prefix('=')?;
+            value.split('"').nth(1).map(str::to_string)
+        })
+    };
+    let cards: Vec<&spec::Card> = match wanted.section.as_str() {
+        "" => vec![CARDS[0]],
+        "topology" => TOPOLOGIES.iter().map(|t| &t.card).filter(|c| Some(c.name) == kind().as_deref()).collect(),
+        "routing" => ROUTINGS.iter().map(|r| &r.card).filter(|c| Some(c.name) == kind().as_deref()).collect(),
+        "control" => CONTROLS.iter().map(|r| &r.card).filter(|c| Some(c.name) == kind().as_deref()).collect(),
+        name => CARDS[1..].iter().copied().filter(|card| card.name == name).collect(),
+    };
+    cards.into_iter().flat_map(|card| card.params).find(|p| p.name == wanted.key)
+}
+
+/// A value times a factor, in whole units where it counts something; nothing if it is no number or stays as it is.
+fn times(kind: Kind, value: &str, factor: f64) -> Option<String> {
+    let moved = match kind {
+        Kind::Time => format!("{}ps", (parse_time(value).ok()?.ps() as f64 * factor).round()),
+        Kind::Rate => format!("{}B/s", parse_rate(value).ok()?.bytes_per_s() * factor),
+        Kind::Size => format!("{}", (parse_bytes(value).ok()? as f64 * factor).round()),
+        Kind::Count => format!("{}", (value.parse::<f64>().ok()? * factor).round()),
+        Kind::Real | Kind::Share => format!("{}", value.parse::<f64>().ok()? * factor),
+        Kind::Text | Kind::Command | Kind::File | Kind::Choice(_) => return None,
+    };
+    (moved != value && moved != "0").then_some(moved)
+}
+
+/// The file with an assumed number times a factor, and that number; nothing where it is no number that can be moved.
+pub fn moved(text: &str, which: &Assumed, factor: f64) -> Option<(String, String)> {
+    let value = times(param(text, which)?.kind, &which.value, factor)?;
+    let lines = text.lines().enumerate().map(|(line, content)| match line == which.line {
+        true => format!("{} = \"{value}\"\n", which.key),
+        false => format!("{content}\n"),
+    });
+    Some((lines.collect(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BUILTIN, Config};
+
+    const FILE: &str = "nodes = 8  # assumed: few\n[nic]\nrate = \"10GB/s\"   # measured\nlatency = \"50ns\" # assumed\n# assumed\nmtu = 512\n\
+        [topology]\nkind = \"fat-tree\" # assumed\ntaper = 1 # assumed: none\n[control]\nkind = \"none\"\n";
+
+    #[test]
+    fn what_is_assumed_is_found_and_moved() {
+        let names: Vec<String> = assumed(FILE).iter().map(|a| a.to_string()).collect();
+        assert_eq!(names, ["nodes", "nic.latency", "topology.kind", "topology.taper"]);
+        let all = assumed(FILE);
+        let at = |i: usize, factor| moved(FILE, &all[i], factor).map(|(text, value)| (Config::from_toml(&text), value));
+        let (config, value) = at(0, 2.0).unwrap();
+        assert_eq!((config.unwrap().nodes, value.as_str()), (16, "16"));
+        let (config, value) = at(1, 0.5).unwrap();
+        assert_eq!((config.unwrap().nic.latency.ps(), value.as_str()), (25_000, "25000ps"));
+        assert_eq!(at(2, 2.0), None, "a kind is no number");
+        assert_eq!(at(3, 2.0).unwrap().0.unwrap().topology.1["taper"], "2");
+    }
+
+    /// A comment that a person reads as "assumed" and this does not would hide a number.
+    #[test]
+    fn every_assumed_number_of_every_machine_can_be_moved() {
+        for (name, text) in BUILTIN {
+            for which in assumed(text).iter().filter(|a| a.key != "kind") {
+                let (file, _) = moved(text, which, 2.0).unwrap_or_else(|| panic!("{name}: {which} = {}", which.value));
+                Config::from_toml(&file).unwrap_or_else(|e| panic!("{name}: {which}: {e}"));
+            }
+        }
+    }
+}
