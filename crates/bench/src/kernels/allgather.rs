@@ -10,11 +10,11 @@ use spec::{Card, Kind, Param, Params, ReadParams, Work};
 pub const ALLGATHER: Kernel = Kernel {
     card: Card {
         name: "allgather",
-        about: "All-gather of 4 KiB from each rank, round a ring of neighbours",
+        about: "All-gather of 4 KiB from each rank, round a ring of neighbours; the time of it",
         source: "HLC-Lab/CRAB (LUMI, Leonardo); Thakur, Rabenseifner, Gropp 2005 §3.1",
         params: &[Param::new("size", Kind::Size, "4KiB", "bytes of each rank")],
     },
-    metric: Metric::Bandwidth,
+    metric: Metric::Latency,
     min_ranks: 2,
     traits: Traits {
         title: Some(|_, _| "Ring Allgather"),

@@ -32,6 +32,7 @@ pub const KERNELS: &[Kernel] = &[
     ring::BANDWIDTH_SYNC,
     allreduce::ALLREDUCE,
     alltoall::ALLTOALL,
+    alltoall::POSTED,
     allgather::ALLGATHER,
     incast::P2P_INCAST,
     incast::PUT_INCAST,
