@@ -1,0 +1,118 @@
+"""The tables of docs/validation/network.md: what the simulated network is held against. See scripts/table_makers.py."""
+import os
+import re
+
+from table_run import digits, fenced, grid, table
+
+# ---- docs/validation/network.md
+
+
+@table("load-curves", cheap=True)
+def load_curves(run):
+    rows = []
+    cases = [("minimal", "uniform", "0.5,0.9,0.95", "50"), ("ugal", "uniform", "0.9,0.95", "50"), ("ugal", "adversarial", "0.5", "50")]
+    for routing, pattern, loads, time in cases:
+        text = run.example("tailback-sim", "load_curve", "dragonfly-1056", routing, pattern, loads, time)
+        rows += [[f"{routing}, {pattern}", *line.split()[:2], *line.split()[3:5]] for line in text.strip().split("\n")[2:]]
+    return grid(["routing, traffic", "offered", "accepted", "mean us", "99 % us"], rows)
+
+
+@table("victim", cheap=True)
+def victim(run):
+    rows = []
+    for line in run.example("tailback-sim", "victim").strip().split("\n")[2:]:
+        found = re.match(r"(.*?)\s+0s\s+(.*)", line)  # from the start; the program also prints the second half
+        if found:
+            mean, _, tail, over_mean, over_tail, goodput, samples = found[2].split()
+            rows.append([found[1].strip(), mean, over_mean, tail, over_tail, goodput, samples])
+    return grid(["control", "mean us", "times alone", "99 % us", "times alone", "GB/s into the root", "samples"], rows)
+
+
+@table("sim-speed", needs="idle cores")
+def sim_speed(run):
+    rows = []
+    for network, routing, load, size, time, threads in [
+        ("dragonfly-1056", "minimal", "0.5", "65536", "200", "1"),
+        ("dragonfly-1056", "minimal", "0.5", "65536", "200", "2"),
+        ("dragonfly-1056", "ugal", "0.5", "65536", "200", "1"),
+        ("dragonfly-1056", "minimal", "0.9", "65536", "200", "1"),
+        ("dragonfly-1056", "minimal", "0.5", "4096", "100", "1"),
+        ("dragonfly-5256", "minimal", "0.5", "65536", "60", "1"),
+        ("dragonfly-5256", "minimal", "0.5", "65536", "60", "2"),
+    ]:
+        text = run.example("tailback-sim", "hops", network, routing, load, size, time, threads, "3")
+        rates = [float(x) for x in re.findall(r"([\d.]+) M hops/CPU-s", text)]
+        walls = [float(x) for x in re.findall(r"wall ([\d.]+) s", text)]
+        arguments = f"`{' '.join([network, routing, load, size, time, threads])} 3`"
+        rows.append([arguments, ", ".join(f"{x:.2f}" for x in sorted(rates)), f"{min(walls):.2f} to {max(walls):.2f} s" if walls else ""])
+    return grid(["arguments of `hops`", "M packet-hops per CPU second", "wall"], rows)
+
+
+@table("sim-others", needs="CAMINOS (cargo install), ns-3, idle cores")
+def sim_others(run):
+    return fenced(run.call(["scripts/bench-sim", "--others"]))
+
+
+@table("table2", needs="one idle core")
+def table2(run):
+    text = run.call(["scripts/table2", "--most-ranks", "6000", run.program(), "--threads", "1"], shown=["scripts/table2", "--most-ranks", "6000", "tailback", "--threads", "1"])
+    rows, near = [], {}
+    for line in text.strip().split("\n")[2:]:
+        words = re.sub(r"\s*/\s*", "/", line).split()
+        if "failed" in line or len(words) < 10:
+            rows.append([line, *[""] * 9])
+            continue
+        system, size, nodes, canary, *values = words
+        impact = values[4]
+        ratio, drains = (values[5], values[6]) if canary == "p2p-lat" else ("", values[5])
+        nodes = "all" if nodes == size.split("x")[0] else nodes
+        rows.append([f"{system} {size}", nodes, canary, *(v.replace("/", " / ") for v in [*values[:5], ratio]), drains])
+        ours, theirs = map(float, impact.split("/"))
+        if nodes == "all":
+            near.setdefault(canary, []).append(1 / 3 <= ours / theirs <= 3)
+    header = ["row (nodes x ranks per port)", "nodes simulated", "canary", "isolated avg", "isolated 99 %", "loaded avg", "loaded 99 %", "impact avg", "99 % / drain", "drain times measured"]
+    counts = [[canary, f"{sum(good)} of {len(good)}"] for canary, good in near.items()]
+    counts.append(["all", f"{sum(map(sum, near.values()))} of {sum(map(len, near.values()))}"])
+    return grid(header, rows) + "\n\n" + grid(["rows at the paper's own size", "average impact within a factor of three"], counts)
+
+
+# What is assumed in two machine files: (system, size, what, expression, replacement).
+ASSUMED = [
+    ("crystal", "64", "as it is", "", ""),
+    ("crystal", "64", "buffer of local ports 4 KiB", r'\nbuffer = "[^"]*"', '\nbuffer = "4KiB"'),
+    ("crystal", "64", "buffer of local ports 32 KiB", r'\nbuffer = "[^"]*"', '\nbuffer = "32KiB"'),
+    ("crystal", "64", "trains of 1 KiB", r'\nmtu = "[^"]*"', '\nmtu = "1KiB"'),
+    ("crystal", "64", "eager to 1 KiB", r'\neager = "[^"]*"', '\neager = "1KiB"'),
+    ("crystal", "64", "UGAL bias 0", r'\nbias = "[^"]*"', '\nbias = "0"'),
+    ("osprey", "128", "as it is", "", ""),
+    ("osprey", "128", "buffer 16 KiB", r'\nbuffer = "[^"]*"', '\nbuffer = "16KiB"'),
+    ("osprey", "128", "buffer 256 KiB", r'\nbuffer = "[^"]*"', '\nbuffer = "256KiB"'),
+    ("osprey", "128", "eager to 1 KiB", r'\neager = "[^"]*"', '\neager = "1KiB"'),
+    ("osprey", "128", "adaptive routing", r'\n\[routing\]\nkind = "[^"]*"', '\n[routing]\nkind = "adaptive"'),
+]
+
+
+@table("assumed")
+def assumed(run):
+    rows = []
+    for i, (system, nodes, what, expression, replacement) in enumerate(ASSUMED):
+        with open(os.path.join(run.root, f"machines/{system}.toml"), encoding="utf-8") as file:
+            text = file.read()
+        text, changes = re.subn(expression, replacement, text, count=1)
+        if changes != 1:
+            raise RuntimeError(f"machines/{system}.toml has no place for: {what}")
+        path = os.path.join(run.folder, f"{system}-{i}.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        options = ["--nodes", nodes, "--ranks-per-node", "8", "--canaries", "p2p-lat,allreduce", "--time", "10ms"]
+        said = run.tailback("run", "gpcnet", "--on", path, *options, out=f"run{i}")
+        fom = dict(re.findall(r"^FOM gpcnet\.(\S+) (\S+)", said, re.M))
+        cells = [digits(float(fom[key])) for key in ("p2p-lat.impact", "p2p-lat.drain_ratio99", "allreduce.impact")]
+        rows.append([f"{system.capitalize()} {nodes}x8, {what}", *cells])
+    return grid(["changed", "p2p-lat, average impact", "its loaded 99 % / drain", "allreduce, average impact"], rows)
+
+
+@table("crab", needs="one idle core")
+def crab(run):
+    options = ["--nodes", "8,16,32,64", "--bytes", "8,64,512,4096,32768,262144", "--placements", "5", "--seed", "1"]
+    return run.call(["scripts/crab", *options, run.program()], shown=["scripts/crab", *options, "tailback"])
