@@ -46,4 +46,4 @@ pub use file::{BUILTIN, Config, ConfigError, Fault, FaultSite, builtin};
 pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};
 pub use run::Simulator;
-pub use view::{Bundle, Cables, Description, Film, FilmBox, Slice, describe, draw};
+pub use view::{Assumed, Bundle, Cables, Description, Film, FilmBox, Slice, assumed, describe, draw, moved};

@@ -102,7 +102,7 @@ fn check(args: &ArgMatches) -> anyhow::Result<Exit> {
 
 /// Which numbers nobody knows, and how to learn what they do.
 fn assumptions(file: &str) -> String {
-    let names: Vec<String> = sim::file::assumed(file).iter().map(|a| a.to_string()).collect();
+    let names: Vec<String> = sim::assumed(file).iter().map(|a| a.to_string()).collect();
     if names.is_empty() {
         return String::new();
     }

@@ -8,7 +8,7 @@ use crate::options::{MOST_NODES, number, value};
 use crate::{machine, output, show};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use report::View;
-use sim::file::{Assumed, assumed, moved};
+use sim::{Assumed, assumed, moved};
 use std::path::{Path, PathBuf};
 
 /// Larger machines are cut down to so many nodes and ranks of a node unless told otherwise.

@@ -2,14 +2,12 @@
 //!
 //! Not for building a machine of it: that is `net/`.
 
-mod assumed;
 mod config;
 mod faults;
 mod import;
 mod knobs;
 mod presets;
 
-pub use assumed::{Assumed, assumed, moved};
 pub(crate) use config::texts;
 pub use config::{
     Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, SwitchConfig,

@@ -2,11 +2,13 @@
 //!
 //! Nothing here changes a run; it only looks on.
 
+mod assumed;
 mod bisection;
 mod describe;
 mod draw;
 mod film;
 
+pub use assumed::{Assumed, assumed, moved};
 pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use film::{Bundle, Film, FilmBox, Slice};

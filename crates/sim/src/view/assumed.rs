@@ -3,8 +3,8 @@
 //! A machine file says behind each number where it is from. Where that comment has the word "assumed", nobody knows, and what the number
 //! does to an answer is worth a look.
 
-use super::CARDS;
 use crate::control::CONTROLS;
+use crate::file::CARDS;
 use crate::routing::ROUTINGS;
 use crate::topology::TOPOLOGIES;
 use spec::{Kind, Param, parse_bytes, parse_rate, parse_time};
