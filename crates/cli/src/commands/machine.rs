@@ -100,12 +100,24 @@ fn check(args: &ArgMatches) -> anyhow::Result<Exit> {
     Ok(Exit::Good)
 }
 
+/// Names on a line take so much of a terminal of 80 columns.
+const WIDTH: usize = 64;
+
 /// Which numbers nobody knows, and how to learn what they do.
 fn assumptions(file: &str) -> String {
     let names: Vec<String> = sim::assumed(file).iter().map(|a| a.to_string()).collect();
     if names.is_empty() {
         return String::new();
     }
-    let many = format!("\nassumed      {}: {}\n", names.len(), names.join(", "));
-    many + "             `tailback machine sensitivity` says what each of them does to the answer\n"
+    let mut text =
+        format!("\nassumed      {} numbers; `tailback machine sensitivity` says what each does\n", names.len());
+    let mut line = String::new();
+    for name in &names {
+        if !line.is_empty() && line.len() + name.len() > WIDTH {
+            text += &format!("            {line}\n");
+            line.clear();
+        }
+        line += &format!(" {name}");
+    }
+    text + &format!("            {line}\n")
 }
