@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 from typing import Callable, NamedTuple
 
 TABLES = {}

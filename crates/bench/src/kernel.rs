@@ -137,6 +137,8 @@ pub struct Loops {
 impl Loops {
     /// GPCNeT 1.3: what a test without rings does.
     pub const USUAL: Loops = Loops { warmup: 1, steps: Steps::always(200), arrangements: 1, measurements: 100_000 };
+    /// What its all-to-all does: a step has a message for every peer.
+    pub const ALL_PEERS: Loops = Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL };
 }
 
 /// A cut leaves blocks of at least so many steps, or as many as they have: ranks drift apart within a block, and a bandwidth measured

@@ -1,6 +1,6 @@
 //! All-gather round a ring: what a rank receives from its left it passes on to its right, until everybody has everything.
 
-use crate::kernel::{Kernel, Loops, Pattern, Room, Setup, Steps, Traits};
+use crate::kernel::{Kernel, Loops, Pattern, Room, Setup, Traits};
 use crate::payload::Mail;
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::Metric;
@@ -18,8 +18,7 @@ pub const ALLGATHER: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         title: Some(|_, _| "Ring Allgather"),
-        // As the all-to-all: a step has a message for each peer.
-        measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
+        measured: Loops::ALL_PEERS,
         room,
         tiny: &[("size", "300")],
         ..Traits::PLAIN
@@ -55,14 +54,6 @@ impl Allgather<'_> {
 }
 
 impl Pattern for Allgather<'_> {
-    fn arrange(&mut self, round: u64) {
-        self.round = round;
-    }
-
-    fn renew(&mut self, steps: u32) {
-        self.mail.renew(self.comm.rank(), self.round, steps);
-    }
-
     fn step(&mut self) -> Option<Work> {
         let (me, n) = (self.comm.rank(), self.comm.size());
         let (right, left) = ((me + 1) % n, (me + n - 1) % n);
@@ -81,5 +72,5 @@ impl Pattern for Allgather<'_> {
         Some(Work::messages(sent, sent * self.size as u64))
     }
 
-    crate::payload::looks_at_mail!();
+    crate::payload::looks_at_mail!(by round);
 }

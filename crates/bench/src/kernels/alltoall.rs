@@ -1,6 +1,6 @@
 //! All-to-all: the machine's own collective as a canary, the pairwise exchange that GPCNeT uses as a congestor, and all messages at once.
 
-use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Steps, Traits};
+use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Traits};
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
@@ -28,7 +28,7 @@ pub const ALLTOALL: Kernel = Kernel {
     traits: Traits {
         title: Some(|params, _| if in_pairs(params) { "Alltoall" } else { "Multiple Alltoall" }),
         aliases: &[Alias { name: "a2a", about: "`alltoall` by pairs: GPCNeT's congestor", params: &[("by", "pairs")] }],
-        measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
+        measured: Loops::ALL_PEERS,
         congestor,
         room,
         tiny: &[("size", "300")],
@@ -49,7 +49,7 @@ pub const POSTED: Kernel = Kernel {
     min_ranks: 2,
     traits: Traits {
         title: Some(|_, _| "Posted Alltoall"),
-        measured: Loops { steps: Steps::up_to(64, 64), measurements: 10_000, ..Loops::USUAL },
+        measured: Loops::ALL_PEERS,
         room: |params, ranks| Room::each((params.size("size") as u64).saturating_mul(2 * ranks)),
         tiny: &[("size", "300")],
         ..Traits::PLAIN
@@ -192,14 +192,6 @@ impl Pairwise<'_> {
 }
 
 impl Pattern for Pairwise<'_> {
-    fn arrange(&mut self, round: u64) {
-        self.round = round;
-    }
-
-    fn renew(&mut self, steps: u32) {
-        self.mail.renew(self.comm.rank(), self.round, steps);
-    }
-
     fn step(&mut self) -> Option<Work> {
         let (me, n) = (self.comm.rank(), self.comm.size());
         let (out, mut into) = self.mail.step();
@@ -215,7 +207,7 @@ impl Pattern for Pairwise<'_> {
         Some(sent(self.each + 1, self.size))
     }
 
-    crate::payload::looks_at_mail!();
+    crate::payload::looks_at_mail!(by round);
 }
 
 /// All messages at once, to and from the ranks one, two, three... further on.
@@ -241,14 +233,6 @@ impl Posted<'_> {
 }
 
 impl Pattern for Posted<'_> {
-    fn arrange(&mut self, round: u64) {
-        self.round = round;
-    }
-
-    fn renew(&mut self, steps: u32) {
-        self.mail.renew(self.comm.rank(), self.round, steps);
-    }
-
     fn step(&mut self) -> Option<Work> {
         let (me, n) = (self.comm.rank(), self.comm.size());
         let (out, into) = self.mail.step();
@@ -259,5 +243,5 @@ impl Pattern for Posted<'_> {
         Some(sent(n, self.size))
     }
 
-    crate::payload::looks_at_mail!();
+    crate::payload::looks_at_mail!(by round);
 }

@@ -26,6 +26,18 @@ pub fn unchecked() -> Verdict {
 
 /// The looks of a [`Pattern`](crate::Pattern) at its field `mail`; its method `sender` says who sent what a lane received.
 macro_rules! looks_at_mail {
+    // Also what is new in a round, where nothing but the data is.
+    (by round) => {
+        fn arrange(&mut self, round: u64) {
+            self.round = round;
+        }
+
+        fn renew(&mut self, steps: u32) {
+            self.mail.renew(self.comm.rank(), self.round, steps);
+        }
+
+        crate::payload::looks_at_mail!();
+    };
     () => {
         fn spare(&mut self, spare: bool) {
             self.mail.spare(spare);

@@ -58,9 +58,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let ground = ground(&Request { params: &all, ..*request })?;
     let congestors = list(params, "congestors")?;
-    let mut load = background(&congestors, &[], &ground, &Limits::read(&all));
-    let pulse = pulse(params)?;
-    load.iter_mut().for_each(|job| job.stop.pulse = pulse);
+    let load = background(&congestors, &[], &ground, &Limits::read(&all).pulsed(pulse(params)?));
     let (first_node, nodes) = (ground.load.1, ground.canary_nodes);
     let stop = Stop { blocks: params.count("repeat").max(1), ..Stop::ONCE };
     // One rank of each of the command's nodes takes part, so that the command can be told which nodes are its own.

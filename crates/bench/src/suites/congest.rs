@@ -43,13 +43,11 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let mut ground = ground(&Request { params: &all, ..*request })?;
     // All nodes load: there are no canaries.
     ground.load.1 = layout.nodes;
-    let limits = Limits::read(&all);
-    let pulse = pulse(params)?;
+    let limits = Limits::read(&all).pulsed(pulse(params)?);
     let congestors = list(params, "congestors")?;
     let mut jobs = background(&congestors, &[], &ground, &limits);
     for job in &mut jobs {
         job.stop.time_s = Some(params.time("time").secs()).filter(|t| *t > 0.0);
-        job.stop.pulse = pulse;
     }
     let phases = vec![Phase::new(About::Load, jobs)];
     let mut plan = Plan::new("congest", seed, NodeOrder::Shuffled, payload, phases);

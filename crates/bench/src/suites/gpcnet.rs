@@ -96,7 +96,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         return Err(SuiteError::TooSmall(say.into()));
     }
     let placements = placements(request);
-    let limits = Limits::read(params).shared(placements);
+    let limits = Limits::read(params).shared(placements).pulsed(pulse(params)?);
     let ground = ground(request)?;
     let (canaries, congestors) = (list(params, "canaries")?, list(params, "congestors")?);
     let mut sets: Vec<(Load, Vec<Job>)> = Vec::new();
@@ -110,8 +110,6 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         };
         sets.extend(congestors.iter().map(alone));
     }
-    let pulse = pulse(params)?;
-    sets.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.stop.pulse = pulse);
     let canary = |w: &Written| Job {
         name: w.label.clone(),
         kernel: w.kernel.clone(),

@@ -3,7 +3,7 @@
 
 use crate::kernel::{LEAST_STEPS, Loops};
 use crate::kernels::called;
-use record::Stop;
+use record::{Pulse, Stop};
 use spec::{Params, ReadParams};
 
 /// Limits that a user sets for all canaries alike.
@@ -14,6 +14,7 @@ pub(super) struct Limits {
     precision: Option<f64>,
     cut: u32,
     placements: u32,
+    pulse: Option<Pulse>,
 }
 
 impl Limits {
@@ -24,12 +25,18 @@ impl Limits {
             precision: Some(params.share("precision")).filter(|p| *p > 0.0),
             cut: params.count("cut").clamp(1, u64::from(u32::MAX)) as u32,
             placements: 1,
+            pulse: None,
         }
     }
 
     /// The same time, rounds and rings, shared among so many placements.
     pub fn shared(self, placements: u32) -> Limits {
         Limits { placements, ..self }
+    }
+
+    /// The same, with congestors that load in bursts.
+    pub fn pulsed(self, pulse: Option<Pulse>) -> Limits {
+        Limits { pulse, ..self }
     }
 
     /// Of a measured kernel on `nodes` nodes.
@@ -67,7 +74,7 @@ impl Limits {
     /// Of a background kernel that takes so many steps between two looks at the stop signal.
     pub fn congestor(&self, steps: u32) -> Stop {
         // Without an end of its own: the measured jobs of the phase, a time limit or the user stop it.
-        Stop { warmup: 1, steps: (steps / self.cut).max(1), blocks: u64::MAX, ..Stop::ONCE }
+        Stop { warmup: 1, steps: (steps / self.cut).max(1), blocks: u64::MAX, pulse: self.pulse, ..Stop::ONCE }
     }
 }
 
@@ -77,7 +84,7 @@ mod tests {
 
     #[test]
     fn canary_loops_follow_the_original() {
-        let limits = Limits { time_s: 10.0, rounds: u64::MAX, precision: None, cut: 1, placements: 1 };
+        let limits = Limits { time_s: 10.0, rounds: u64::MAX, precision: None, cut: 1, placements: 1, pulse: None };
         let lat = limits.canary("p2p-lat", 100);
         assert_eq!((lat.warmup, lat.steps, lat.arrangements, lat.blocks), (200, 200, 30, 300_000));
         assert_eq!(limits.canary("alltoall", 128).steps, 32);
@@ -86,7 +93,7 @@ mod tests {
 
     #[test]
     fn placements_share_time_rounds_and_rings() {
-        let limits = Limits { time_s: 10.0, rounds: 100, precision: None, cut: 1, placements: 1 };
+        let limits = Limits { time_s: 10.0, rounds: 100, precision: None, cut: 1, placements: 1, pulse: None };
         for (placements, rings, blocks) in [(1, 30, 90), (7, 5, 15), (30, 1, 4), (100, 1, 1)] {
             let stop = limits.shared(placements).canary("p2p-lat", 10);
             assert_eq!((stop.arrangements, stop.blocks), (rings, blocks), "{placements}");
@@ -96,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_cut_leaves_a_sample_as_it_is() {
-        let limits = Limits { time_s: 10.0, rounds: 30, precision: None, cut: 10, placements: 1 };
+        let limits = Limits { time_s: 10.0, rounds: 30, precision: None, cut: 10, placements: 1, pulse: None };
         let steps = ["p2p-lat", "p2p-bw-sync", "put-bw"].map(|name| limits.canary(name, 10).steps);
         assert_eq!(steps, [20, 8, 8]);
         assert_eq!(Limits { cut: 1000, ..limits }.canary("p2p-lat", 10).steps, LEAST_STEPS);

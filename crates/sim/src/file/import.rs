@@ -35,7 +35,7 @@ pub struct Joined {
 
 /// Reads any of the formats, which are told apart by what they begin with.
 pub fn import(text: &str) -> Result<Imported, String> {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
+    let first = lines(text).next().unwrap_or("");
     if text.lines().nth(MOST).is_some() {
         return Err(format!("more than {MOST} lines"));
     }
@@ -115,10 +115,15 @@ fn expand_one(word: &str, line: &str, names: &mut Vec<String>) -> Result<(), Str
     Ok(())
 }
 
+/// The lines of a file without comments and without those that are empty then.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty())
+}
+
 /// `scontrol show topology` and `topology.conf`.
 fn slurm(text: &str) -> Result<Imported, String> {
     let mut found = Imported::default();
-    for line in text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty()) {
+    for line in lines(text) {
         let mut given: BTreeMap<String, &str> = BTreeMap::new();
         for word in line.split_whitespace() {
             if let Some((key, value)) = word.split_once('=') {
@@ -151,7 +156,7 @@ fn slurm(text: &str) -> Result<Imported, String> {
 /// A list of cables: `leaf1 spine1 x3 25GB/s`, `nodes n[1-18] leaf1`.
 fn listed(text: &str) -> Result<Imported, String> {
     let mut found = Imported::default();
-    for line in text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty()) {
+    for line in lines(text) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["nodes", nodes, switch] => found.nodes.push((name(switch, line)?, expand(nodes, line)?)),
@@ -238,12 +243,8 @@ impl Imported {
 
     /// The machine file.
     pub fn machine(&self, source: &str) -> String {
-        let mut attached: Vec<(&str, &[String])> = Vec::new();
-        for (switch, nodes) in &self.nodes {
-            attached.push((switch, nodes));
-        }
         // Switches that only cables name, without nodes.
-        let named: BTreeSet<&str> = attached.iter().map(|(switch, _)| *switch).collect();
+        let named: BTreeSet<&str> = self.nodes.iter().map(|(switch, _)| switch.as_str()).collect();
         let mut others: Vec<&str> = self.cables.iter().flat_map(|c| [c.a.as_str(), c.b.as_str()]).collect();
         others.retain(|s| !named.contains(s));
         others.sort_unstable();
@@ -265,7 +266,7 @@ impl Imported {
             let _ = writeln!(text, "[nic]\nper_node = {}\n", places / nodes);
         }
         let _ = writeln!(text, "[topology]\nkind = \"cables\"\nswitches = \"\"\"");
-        for (switch, nodes) in &attached {
+        for (switch, nodes) in &self.nodes {
             let _ = writeln!(text, "{switch}:{}", nodes.len());
         }
         others.iter().for_each(|switch| {

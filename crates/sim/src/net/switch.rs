@@ -120,10 +120,9 @@ impl Net<'_> {
     /// Sends a packet at once if nobody waits for its output, else queues it there.
     #[inline]
     fn ask(&mut self, id: u32) {
+        let o = self.output_of(&self.packets[id]);
         let packet = &mut self.packets[id];
-        let port = packet.out_port;
-        let switch = &self.fabric.switches[packet.at as usize];
-        let (o, ports) = (switch.first_link - self.outs.first + u32::from(port), switch.ports);
+        let (port, ports) = (packet.out_port, self.fabric.switches[packet.at as usize].ports);
         if let Some(start) = self.outs.may_leave(o, self.clock.now, packet)
             && (start == self.clock.now || self.guard.control.is_none())
         {
