@@ -3,7 +3,7 @@
  * Tailback opens this as its MPI library (TAILBACK_MPI_LIB). What is not here is found in the real library, which this one needs; what is
  * here calls the real one by its profiling name. Open MPI only: its handles are pointers, so no header is needed.
  *
- *   CORRUPT_CALL   receive, put, get, allreduce or alltoall; anything else corrupts nothing
+ *   CORRUPT_CALL   receive, put, get, allreduce or alltoall; stop: the rank is stopped after MPI_Init instead; anything else corrupts nothing
  *   CORRUPT_RANK   the rank on which it happens (default 1), or `any`, each for itself
  *   CORRUPT_FROM   the first occurrence that is changed (default 0)
  *   CORRUPT_COUNT  how many from there on (default 1)
@@ -11,6 +11,7 @@
  *   CORRUPT_AT     the byte that is changed; -1 is the middle one (default 0)
  *   CORRUPT_LOG    a file to which every rank adds the number of its changes when MPI ends
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ int PMPI_Alltoall(const void *, int, handle, void *, int, handle, handle);
 int PMPI_Comm_size(handle, int *);
 int PMPI_Type_size(handle, int *);
 int PMPI_Finalize(void);
+int PMPI_Init_thread(int *, char ***, int, int *);
 
 /* What will be changed once it has arrived. */
 static struct { handle request; char *bytes; long length; } waiting[4096];
@@ -65,6 +67,13 @@ static int chosen(const char *kind, long length) {
   if (length < setting("CORRUPT_MIN", 1) || length > setting("CORRUPT_MAX", 1L << 40)) return 0;
   long from = setting("CORRUPT_FROM", 0), at = seen++;
   return at >= from && at < from + setting("CORRUPT_COUNT", 1);
+}
+
+/* A rank that is stopped when MPI has started and nobody watches over it yet. */
+int MPI_Init_thread(int *count, char ***words, int wanted, int *given) {
+  int code = PMPI_Init_thread(count, words, wanted, given);
+  if (chosen("stop", 1)) raise(SIGSTOP);
+  return code;
 }
 
 static long bytes_of(int count, handle type) {

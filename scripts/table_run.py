@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from typing import Callable, NamedTuple
@@ -58,6 +59,8 @@ class Run:
             raise Missing((done.stdout + done.stderr).strip().split("\n")[-1])
         if done.returncode not in codes:
             raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
+        if done.returncode:
+            print(done.stderr, end="", file=sys.stderr)
         return done.stdout
 
     def program(self):
@@ -78,7 +81,7 @@ class Run:
     def example(self, crate, name, *words):
         """Runs an example of a crate, built first."""
         with Run.lock:
-            built = subprocess.run([self.cargo, "build", "--quiet", "--release", "-p", crate, "--example", name], cwd=self.root, check=False)
+            built = subprocess.run([self.cargo, "build", "--quiet", "--release", "-p", "tailback", "-p", crate, "--example", name], cwd=self.root, check=False)
         if built.returncode != 0:
             raise RuntimeError(f"the example {name} of {crate} does not build")
         shown = ["cargo", "run", "--release", "-p", crate, "--example", name, *(["--", *words] if words else [])]

@@ -121,6 +121,7 @@ impl Watch {
             mpi::tell_before_end(move |reason| last.farewell(reason));
             let _ = self.sentinel.set(sentinel);
         }
+        mpi::begun();
     }
 
     /// The run is over: who leaves now does not die. Collective.

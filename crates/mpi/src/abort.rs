@@ -74,43 +74,53 @@ pub fn end_within(patience: Duration) {
     let _ = END_WITHIN.set(patience);
 }
 
-/// How long the start of MPI may take; for ever unless somebody says.
+/// How long the start may take; for ever unless somebody says.
 static BEGIN_WITHIN: OnceLock<Duration> = OnceLock::new();
+/// Whether it is over.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// MPI_Init may take so long. It waits for all ranks, and nobody can tell yet which of them is not there.
+/// From MPI_Init to [`begun`] it may take so long. All ranks wait for each other there, and nobody can tell yet which of them is not there.
 pub fn begin_within(patience: Duration) {
     let _ = BEGIN_WITHIN.set(patience);
 }
 
-/// Starts MPI by `init`. If that takes too long this process ends itself.
+/// The ranks have found each other, and somebody else watches them from now on.
+pub fn begun() {
+    BEGUN.store(true, Ordering::SeqCst);
+}
+
+/// Starts MPI by `init`. If that and what follows take too long this process ends itself.
 pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
-    let why = "MPI_Init has not returned: a rank may be stopped or not started (--hang-after)";
-    watched(BEGIN_WITHIN.get().copied(), why, init)
+    if let Some(patience) = BEGIN_WITHIN.get() {
+        let why = "the ranks have not found each other: one may be stopped or not started (--hang-after)";
+        after(*patience, why, || !BEGUN.load(Ordering::SeqCst));
+    }
+    init()
 }
 
 /// Ends MPI by `finalize`. If that takes too long this process ends itself, since no daemon is there that MPI_Abort could reach.
 pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
     let why = "MPI_Finalize has not returned: the launcher or a daemon of it may be stopped";
-    watched(END_WITHIN.get().copied(), why, finalize)
-}
-
-/// Calls something that may never return.
-fn watched(patience: Option<Duration>, why: &'static str, call: impl FnOnce() -> c_int) -> c_int {
     let done = Arc::new(AtomicBool::new(false));
-    if let Some(patience) = patience {
+    if let Some(patience) = END_WITHIN.get() {
         let done = done.clone();
-        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
-        let watchdog = std::thread::Builder::new().spawn(move || {
-            std::thread::sleep(patience);
-            if !done.load(Ordering::SeqCst) {
-                give_up(patience, why);
-            }
-        });
-        drop(watchdog);
+        after(*patience, why, move || !done.load(Ordering::SeqCst));
     }
-    let code = call();
+    let code = finalize();
     done.store(true, Ordering::SeqCst);
     code
+}
+
+/// Ends this process after a while if it hangs then.
+fn after(patience: Duration, why: &'static str, hangs: impl Fn() -> bool + Send + 'static) {
+    #[expect(clippy::disallowed_methods, reason = "real time is meant")]
+    let watchdog = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(patience);
+        if hangs() {
+            give_up(patience, why);
+        }
+    });
+    drop(watchdog);
 }
 
 fn give_up(patience: Duration, why: &str) -> ! {

@@ -32,7 +32,7 @@ mod window;
 mod yardstick;
 
 pub use abi::Kind;
-pub use abort::{abort, begin_within, end_within, leave, tell_before_end};
+pub use abort::{abort, begin_within, begun, end_within, leave, tell_before_end};
 pub use error::MpiError;
 pub use find::{Found, find};
 pub use launch::{Launch, Launcher, launched, rank};
