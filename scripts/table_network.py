@@ -104,7 +104,7 @@ def assumed(run):
         path = os.path.join(run.folder, f"{system}-{i}.toml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        options = ["--nodes", nodes, "--ranks-per-node", "8", "--canaries", "p2p-lat,allreduce", "--time", "10ms"]
+        options = ["--nodes", nodes, "--ranks-per-node", "8", "--canaries", "p2p-lat,allreduce", "--time", "10ms", "--format", "fom"]
         said = run.tailback("run", "gpcnet", "--on", path, *options, out=f"run{i}")
         fom = dict(re.findall(r"^FOM gpcnet\.(\S+) (\S+)", said, re.M))
         cells = [digits(float(fom[key])) for key in ("p2p-lat.impact", "p2p-lat.drain_ratio99", "allreduce.impact")]

@@ -40,7 +40,7 @@ class tailback(rfm.RunOnlyRegressionTest):
             per_node = processor.num_cores
         self.num_tasks_per_node = per_node
         self.num_tasks = self.nodes * per_node
-        self.executable_opts = ["run", self.suite, "--quiet", "--force", "--out", "record", *self.options.split()]
+        self.executable_opts = ["run", self.suite, "--quiet", "--format", "fom", "--force", "--out", "record", *self.options.split()]
         self.keep_files = ["record"]
 
     @sanity_function

@@ -21,7 +21,7 @@ pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run};
 pub use experiments::{Experiment, SuiteRun};
 pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, called};
-pub use layout::Seat;
+pub use layout::{Home, NodeFacts, Seat, is_listed, places};
 pub use site::{Ask, Scout, Site};
 pub use stopwatch::{Lap, Stopwatch};
 pub use suites::{SUITES, Suite, suite};

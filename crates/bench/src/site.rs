@@ -2,7 +2,7 @@
 //! no machine, so that its plan is a pure function of what it is given.
 
 use crate::health::{self, Health, Vitals};
-use crate::layout::Seat;
+use crate::layout::{Home, Seat};
 use comm::{Comm, Reduce, agree};
 use record::Layout;
 use std::sync::OnceLock;
@@ -35,6 +35,10 @@ pub struct Site {
     pub cores: Option<u32>,
     /// Nodes by their distance; unknown where the machine does not tell.
     pub distances: Option<Distances>,
+    /// Whether nodes know their switches.
+    pub switches: bool,
+    /// And their groups.
+    pub groups: bool,
     /// For each slot of node 0 the socket that its rank is bound to, if it is bound to one.
     pub sockets: Vec<Option<u32>>,
     /// What may spoil a measurement there; unknown on a simulated machine.
@@ -64,6 +68,10 @@ pub trait Scout: Sync {
     fn distance(&self, world: &dyn Comm) -> Option<f64>;
     /// The socket that this rank is bound to.
     fn socket(&self) -> Option<u32>;
+    /// Where this rank's node is in the network, if all ranks know that of theirs. Collective.
+    fn home(&self, _: &dyn Comm) -> Option<Home> {
+        None
+    }
     /// What this rank sees of its host. Asked on real machines alone, of all ranks at the same time.
     fn vitals(&self) -> Vitals;
 }
@@ -75,12 +83,14 @@ impl Site {
     /// A site of which only this is known.
     pub fn new(layout: Layout, simulated: bool) -> Site {
         let (memory, room, cores, distances, health) = (None, None, None, None, None);
-        Site { layout, simulated, alone: false, memory, room, cores, distances, sockets: Vec::new(), health }
+        let (alone, switches, groups, sockets) = (false, false, false, Vec::new());
+        Site { layout, simulated, alone, memory, room, cores, distances, switches, groups, sockets, health }
     }
 
     /// Finds out what is asked for. Collective, and the same on every rank.
     pub fn survey(world: &dyn Comm, seat: &Seat, asks: &[Ask], scout: &dyn Scout) -> Site {
         let mut site = Site { alone: scout.alone(), ..Site::new(seat.layout, scout.simulated()) };
+        (site.switches, site.groups) = (seat.home.is_some(), seat.home.is_some_and(|h| h.group.is_some()));
         site.health = health::survey(world, scout);
         site.room = match &site.health {
             Some(health) => health.memory,

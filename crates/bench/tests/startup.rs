@@ -7,7 +7,7 @@ use common::wrap::{SendCounter, Wrapped};
 use record::{Payload, Phase, Plan, RunRecord};
 use spec::Params;
 use std::sync::Mutex;
-use tailback_bench::{Observer, Seat};
+use tailback_bench::{Home, NodeFacts, Observer, Seat};
 
 struct Nobody;
 
@@ -38,8 +38,11 @@ fn cost(nodes: u32, ranks: u32) -> (u64, Vec<usize>) {
         let sent = SendCounter::default();
         let counted = Wrapped::new(world, &sent);
         let seat = Seat::find(&counted);
-        let heard = seat.names(&counted, &format!("node-{}", seat.node));
-        assert!(heard.iter().enumerate().all(|(node, name)| *name == format!("node-{node}")), "{heard:?}");
+        let home = |node: u32| Some(Home { switch: node / 3, group: (node != 1).then_some(node / 9) });
+        let seat = Seat { home: home(seat.node), ..seat };
+        let heard = seat.nodes(&counted, &format!("node-{}", seat.node));
+        let right = |(n, node): (u32, &NodeFacts)| node.name == format!("node-{n}") && node.home == home(n);
+        assert!((0..).zip(&heard).all(right), "{heard:?}");
         names.lock().unwrap()[world.rank()] = heard.len();
         tailback_bench::run(&counted, seat, &plan, &common::facts(), &Nobody);
         let mut most = most.lock().unwrap();

@@ -1,7 +1,8 @@
 //! `--dry-run`: what a simulated run will cost, before it is paid.
 //!
-//! How long steps take under load cannot be told without simulating some. So ever larger shares of the first placement's steps are simulated
-//! for a few seconds: what a phase takes grows with its steps, after something that it takes anyway, and two points give both.
+//! How long steps take under load cannot be told without simulating some. So ever larger shares of the first placements' steps are simulated
+//! for a few seconds: what a phase does grows with its steps, after something that it does anyway, and two points give both. Processor time
+//! follows from what is done, by the messages of the largest share: times of two small shares differ by what caches hold and not by steps.
 
 use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
@@ -38,6 +39,7 @@ pub struct Cost {
 }
 
 /// What a simulation of some of a phase's steps took.
+#[derive(Clone, Copy, Default)]
 struct Taken {
     messages: f64,
     packet_hops: f64,
@@ -131,13 +133,17 @@ impl Ensemble<'_> {
             let text = "--dry-run: these tests have too few steps to simulate a part of them; it would take as long as the run";
             return Err(Fail::usage(text));
         }
+        let (parts, simulations) = (self.parts(plan), f64::from(plan.placements));
+        let (_, at_once) = self.threads(parts);
+        // As many at once as in the run: they share caches, and some cores are halves of one.
+        let sampled = at_once.min(plan.placements as usize).max(1);
         let mut samples: Vec<Vec<Part<Taken>>> = Vec::new();
         for turn in 0..SHARES.len() {
             let mut taken = Vec::new();
             // Each for itself, because the simulator counts by run.
             for phase in &phases {
                 let (some, share) = cut_phase(phase, turn);
-                taken.push((self.sample(plan, some)?, share));
+                taken.push((self.side_by_side(plan, &some, sampled)?, share));
             }
             let long = taken.iter().map(|(t, _)| t.cpu_s).sum::<f64>() > ENOUGH;
             samples.push(taken);
@@ -149,9 +155,12 @@ impl Ensemble<'_> {
             let points = |p: usize| samples.iter().map(|s| (s[p].1, of(&s[p].0))).collect::<Vec<_>>();
             (0..phases.len()).map(|p| extend(&points(p))).sum()
         };
+        let cpu_s = (0..phases.len()).map(|p| {
+            let messages: Vec<_> = samples.iter().map(|s| (s[p].1, s[p].0.messages)).collect();
+            let largest = samples.last().expect("one turn at least")[p].0;
+            largest.cpu_s / largest.messages.max(1.0) * extend(&messages).max(1.0)
+        });
         let start_s = samples.iter().flatten().map(|(t, _)| t.start_s).fold(0.0, f64::max);
-        let (parts, simulations) = (self.parts(plan), f64::from(plan.placements));
-        let (_, at_once) = self.threads(parts);
         Ok(Cost {
             simulations: parts,
             at_once,
@@ -159,21 +168,40 @@ impl Ensemble<'_> {
             packet_hops: simulations * all(|t| t.packet_hops),
             virtual_s: simulations * all(|t| t.virtual_s),
             // One start more: the plan is made on the machine, too.
-            cpu_s: simulations * all(|t| t.cpu_s) + (parts as f64 + 1.0) * start_s,
-            memory: at_once as u64 * peak_memory(),
+            cpu_s: simulations * cpu_s.sum::<f64>() + (parts as f64 + 1.0) * start_s,
+            memory: peak_memory() / sampled as u64 * at_once as u64,
             left_out: left_out.into_iter().map(|phase| phase.name.clone()).collect(),
         })
     }
 
-    /// Simulates some of the steps of a phase in the first placement, in this thread alone.
-    fn sample(&self, plan: &Plan, phase: Phase) -> anyhow::Result<Taken> {
+    /// Simulates some of the steps of a phase in the first placements, as many at once. What they took on average.
+    fn side_by_side(&self, plan: &Plan, phase: &Phase, placements: usize) -> anyhow::Result<Taken> {
+        let sample = |placement: usize| self.sample(plan, phase.clone(), placement as u32);
+        let taken: Vec<anyhow::Result<Taken>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..placements).map(|p| scope.spawn(move || sample(p))).collect();
+            let first = sample(0);
+            let rest = others.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            std::iter::once(first).chain(rest).collect()
+        });
+        let taken = taken.into_iter().collect::<anyhow::Result<Vec<Taken>>>()?;
+        let mean = |of: fn(&Taken) -> f64| taken.iter().map(of).sum::<f64>() / taken.len() as f64;
+        Ok(Taken {
+            messages: mean(|t| t.messages),
+            packet_hops: mean(|t| t.packet_hops),
+            virtual_s: mean(|t| t.virtual_s),
+            cpu_s: mean(|t| t.cpu_s),
+            start_s: mean(|t| t.start_s),
+        })
+    }
+
+    /// Simulates some of the steps of a phase in a placement, in this thread alone.
+    fn sample(&self, plan: &Plan, phase: Phase, placement: u32) -> anyhow::Result<Taken> {
         let (begin, clock) = (cpu_time(), Clock(Mutex::default()));
-        let Plan { seed, node_order, payload, placements, .. } = *plan;
-        let plan = Arc::new(Plan { placements, ..Plan::new(&plan.suite, seed, node_order, payload, vec![phase]) });
+        let plan = Arc::new(plan.part(vec![phase]));
         let simulator = Simulator::new(sim::Config { threads: 1, ..self.config.clone() }).map_err(Fail::usage)?;
         let problem = Mutex::new(None);
         let body = |world: &dyn Comm| {
-            if let Err(error) = (self.body)(world, &simulator, Arc::clone(&plan), 0, &clock) {
+            if let Err(error) = (self.body)(world, &simulator, Arc::clone(&plan), placement, &clock) {
                 *problem.lock().expect("nobody panics holding it") = Some(error);
             }
         };

@@ -8,13 +8,13 @@ use crate::machine::{Speaker, Target, effort as effort_of};
 use crate::progress::{Late, Watch};
 use crate::scout::Whereabouts;
 use crate::vitals::Clocks;
-use crate::{folder, options, output, signals};
+use crate::{folder, host, options, output, signals};
 use crate::{runner, show};
 use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
 use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
-use comm::{Buffer, Comm, Reduce};
+use comm::{Buffer, Comm, Reduce, agree};
 use record::{Layout, Payload, Plan, RunRecord, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -83,12 +83,19 @@ pub struct Finished {
     pub record: RunRecord,
     /// Why it could not be saved, if so.
     unsaved: Option<String>,
+    /// Its page, where somebody wants to hear of it.
+    page: Option<PathBuf>,
 }
 
 impl Finished {
     /// Prints the result. The exit code tells what the record says; a record that could not be saved is an error of its own.
     pub fn print(self, text: &str) -> anyhow::Result<Exit> {
         output::print(text)?;
+        if let Some(page) = &self.page {
+            let folder = page.parent().unwrap_or(page);
+            eprintln!("tailback: page {}", page.display());
+            eprintln!("tailback: every table: tailback report --verbose {}", folder.display());
+        }
         match self.unsaved {
             Some(why) => Err(Fail::with(show::exit_of(&self.record), why)),
             None => Ok(show::exit_of(&self.record)),
@@ -123,7 +130,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
     };
-    let (record, unsaved) = watch.finish();
+    let (record, unsaved, page) = watch.finish();
     let effort = match effort {
         Ok(effort) => effort,
         Err(error) if target.prints() => return Err(error),
@@ -139,7 +146,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         if let Some(reason) = unsaved.clone() {
             record.status = Status::Incomplete { reason };
         }
-        Finished { record, unsaved }
+        Finished { record, unsaved, page: page.filter(|_| !order.quiet) }
     }))
 }
 
@@ -163,6 +170,7 @@ impl Run<'_> {
             self.watch.post(world);
             let done = self.seat_rank(world, &scout).and_then(|(seat, site, facts)| {
                 let plan = self.plan(world, &site, &made)?;
+                let seat = listed(world, seat, &plan, &site, &facts)?;
                 if self.order.plan_only {
                     return self.print_plan(world, &plan);
                 }
@@ -224,6 +232,7 @@ impl Run<'_> {
         let body =
             |world: &dyn Comm, machine: &sim::Simulator, plan: Arc<Plan>, placement: u32, observer: &dyn Observer| {
                 let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
+                let seat = listed(world, seat, &plan, &site, &facts)?;
                 let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
                 bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
             };
@@ -235,7 +244,7 @@ impl Run<'_> {
     /// The same on every rank: find the seat, look at the site.
     fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts)> {
         let mut facts = if world.rank() == 0 { self.facts.clone() } else { self.facts.without_record() };
-        let seat = self.order.grouping.take_seat(world, &mut facts)?;
+        let seat = self.order.grouping.take_seat(world, scout, &mut facts)?;
         let site = Site::survey(world, &seat, self.experiment.asks(), scout);
         facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
         Ok((seat, site, facts))
@@ -280,6 +289,28 @@ impl Run<'_> {
     }
 }
 
+/// The seat in a plan that may list nodes. Names that no node of a real machine has are refused. Collective there.
+fn listed(world: &dyn Comm, seat: Seat, plan: &Plan, site: &Site, facts: &Facts) -> anyhow::Result<Seat> {
+    let list = &plan.canary_nodes;
+    if list.is_empty() {
+        return Ok(seat);
+    }
+    let name = if site.simulated { seat.node.to_string() } else { host::name() };
+    let seat = Seat { listed: bench::is_listed(list, &name), ..seat };
+    let counts = seat.listed && seat.slot == 0;
+    if site.simulated || agree(world, f64::from(u8::from(counts)), Reduce::Sum) == list.len() as f64 {
+        return Ok(seat);
+    }
+    let is_there =
+        |name: &String| facts.nodes.iter().any(|node| bench::is_listed(std::slice::from_ref(name), &node.name));
+    let missing: Vec<&str> = list.iter().filter(|name| !is_there(name)).map(String::as_str).collect();
+    let why = match missing[..] {
+        [] => "a node has several names there, or ranks count as nodes".to_string(),
+        [..] => format!("no node of this run is called {}", missing.join(", ")),
+    };
+    Err(Fail::usage(format!("--canary-nodes: {why}")))
+}
+
 /// What can be said of a real machine only after the run. Collective; needed on rank 0 alone.
 fn afterwards(world: &dyn Comm, clocks: Clocks, site: &Site) -> Late {
     let (elapsed, set) = clocks.since();
@@ -313,7 +344,7 @@ fn facts(target: &Target) -> Facts {
         machine: target.record(),
         warnings: target.warnings(),
         counters: target.counters(),
-        node_names: Vec::new(),
+        nodes: Vec::new(),
         hosts: Vec::new(),
     }
 }

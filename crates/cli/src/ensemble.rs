@@ -254,9 +254,7 @@ impl Slots {
     fn plan_of(&self, index: usize) -> (Part, Plan) {
         let part = self.parts[index];
         let phases = self.plan.phases[part.first..part.first + part.phases].to_vec();
-        // Without copies of what only the whole plan is asked for.
-        let Plan { seed, node_order, payload, placements, .. } = self.plan;
-        (part, Plan { placements, ..Plan::new(&self.plan.suite, seed, node_order, payload, phases) })
+        (part, self.plan.part(phases))
     }
 
     /// What the parts are called.

@@ -4,7 +4,8 @@ use crate::exit::Fail;
 use crate::host;
 use crate::machine::Target;
 use crate::parts::{self, Per};
-use bench::{Facts, Seat};
+use crate::scout::Whereabouts;
+use bench::{Facts, Scout, Seat};
 use clap::ArgMatches;
 use comm::{Comm, Reduce, agree};
 
@@ -32,11 +33,12 @@ impl Grouping {
     }
 
     /// Finds this rank's place; what a reader must know of it goes into the facts. Collective.
-    pub fn take_seat(&self, world: &dyn Comm, facts: &mut Facts) -> anyhow::Result<Seat> {
-        let mut seat = Seat::find(world);
+    pub fn take_seat(&self, world: &dyn Comm, scout: &Whereabouts<'_>, facts: &mut Facts) -> anyhow::Result<Seat> {
+        let home = scout.home(world);
+        let mut seat = Seat { home, ..Seat::find(world) };
         if self.simulated_nics.is_none() {
-            facts.node_names = seat.names(world, &host::name());
-            facts.hosts = facts.node_names.clone();
+            facts.nodes = seat.nodes(world, &host::name());
+            facts.hosts = facts.nodes.iter().map(|node| node.name.clone()).collect();
         }
         if self.each_rank.unwrap_or(seat.layout.nodes == 1 && seat.layout.ranks > 1) {
             if self.each_rank.is_none() {
@@ -45,8 +47,8 @@ impl Grouping {
                 );
             }
             // These nodes are ranks and have no names of their own.
-            facts.node_names.clear();
-            seat = Seat::each_rank_a_node(world);
+            facts.nodes.clear();
+            seat = Seat { home, ..Seat::each_rank_a_node(world) };
         } else if let Some(per) = self.per {
             seat = self.spread(world, seat, per, facts)?;
         }

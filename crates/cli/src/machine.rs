@@ -4,7 +4,7 @@ use crate::exit::{Exit, Fail};
 use crate::{host, options, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
-use comm::{Comm, MachineError};
+use comm::{Comm, MachineError, Reduce, agree};
 use record::{BoxRecord, BundleRecord, Layout, MachineRecord, NetworkRecord, RunRecord, Series, SliceRecord};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,9 @@ pub enum Target {
     Mpi {
         /// The machine itself.
         machine: Box<mpi::MpiMachine>,
-        /// The switches with their nodes, where Slurm tells them; on rank 0.
+        /// Where this rank's node is: the switches above it and the node, divided by a tab; empty if that is not known.
+        place: String,
+        /// The switches with their nodes, where they are known; on rank 0.
         switches: Option<String>,
     },
     /// This process alone, on all its cores.
@@ -52,7 +54,7 @@ impl Target {
                     let ranks = launch.and_then(|l| l.ranks).unwrap_or(1);
                     mpi::begin_within(10 * patience + Duration::from_millis(20) * ranks as u32);
                 }
-                Target::start_mpi(args.get_one::<PathBuf>("mpi-lib"))
+                Target::start_mpi(args)
             }
             (Some("local"), _) => Ok(Target::Local),
             (None, None) if alone => Ok(Target::Local),
@@ -67,14 +69,29 @@ impl Target {
         Ok(Box::new(mpi::MpiMachine::start(&found)?))
     }
 
-    fn start_mpi(library: Option<&PathBuf>) -> anyhow::Result<Target> {
-        let machine = Target::start_library(library)?;
-        let switches = Mutex::new(None);
+    fn start_mpi(args: &ArgMatches) -> anyhow::Result<Target> {
+        let machine = Target::start_library(args.get_one::<PathBuf>("mpi-lib"))?;
+        let file = args.try_get_one::<PathBuf>("topology").ok().flatten();
+        let place = match file {
+            Some(file) => place_in(file, &host::name()),
+            None => Ok(slurm::place(&environment)),
+        };
+        let known = place.as_deref().unwrap_or_default();
+        // The first rank that could not find its node, and the switches.
+        let found = Mutex::new((f64::INFINITY, None));
         let ask = |world: &dyn Comm| {
-            *switches.lock().expect("nobody panics holding it") = slurm::topology(world, &environment);
+            let mine = if place.is_err() { world.rank() as f64 } else { f64::INFINITY };
+            let wrong = if file.is_some() { agree(world, mine, Reduce::Min) } else { mine };
+            *found.lock().expect("nobody panics holding it") = (wrong, slurm::topology(world, known));
         };
         comm::Machine::run(&*machine, &ask).map_err(|e| Fail::with(Exit::Failure, e.0))?;
-        Ok(Target::Mpi { machine, switches: switches.into_inner().expect("nobody panics holding it") })
+        let (wrong, switches) = found.into_inner().expect("nobody panics holding it");
+        match place {
+            Ok(place) if wrong.is_infinite() => Ok(Target::Mpi { machine, place, switches }),
+            // One rank's refusal is everybody's, or the others would wait for it; and it speaks alone.
+            Err(error) if wrong == machine.facts().rank as f64 => Err(error),
+            Ok(_) | Err(_) => Err(Fail::silent(&Fail::usage(""))),
+        }
     }
 
     fn simulate(name: &str, args: &ArgMatches, least: Option<(u32, u32)>) -> anyhow::Result<Target> {
@@ -165,10 +182,10 @@ impl Target {
     /// What the record says of it.
     pub fn record(&self) -> MachineRecord {
         match self {
-            Target::Mpi { machine, switches } => {
+            Target::Mpi { machine, switches, .. } => {
                 let mut facts = mpi_facts(machine.facts());
                 facts.extend(slurm::facts(&environment).into_iter().map(|(name, value)| (name.to_string(), value)));
-                facts.extend(switches.iter().map(|text| ("slurm switches".to_string(), text.clone())));
+                facts.extend(switches.iter().map(|text| ("switches".to_string(), text.clone())));
                 MachineRecord::Mpi { facts, host: host::here() }
             }
             Target::Local => MachineRecord::Local { host: host::here() },
@@ -238,6 +255,19 @@ impl Speaker {
             true => mpi::abort(Exit::Failure as i32, &format!("{error:#}")),
             false => Err(error),
         }
+    }
+}
+
+/// Where a host is by a file of the site's: the switches above it, the topmost first, and the host, divided by a tab.
+fn place_in(file: &Path, host: &str) -> anyhow::Result<String> {
+    let shown = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|e| Fail::usage(format!("--topology: cannot read {shown}: {e}")))?;
+    let found = sim::file::import(&text).map_err(|e| Fail::usage(format!("--topology: {shown}: {e}")))?;
+    match found.home(host) {
+        Some((switch, Some(group))) => Ok(format!("{group}.{switch}\t{host}")),
+        Some((switch, None)) => Ok(format!("{switch}\t{host}")),
+        None => Err(Fail::usage(format!("--topology: {shown} has no node {host}; add it, or leave the file out"))),
     }
 }
 

@@ -53,10 +53,24 @@ pub(crate) const MOST_NODES: u32 = 1_000_000;
 /// Ranks of a node at most.
 pub(crate) const MOST_RANKS_PER_NODE: u32 = 4096;
 
-pub(crate) fn format_option() -> Arg {
-    value("format", "FORMAT", "How results are written to stdout")
+pub(crate) fn format_options() -> [Arg; 2] {
+    let format = value("format", "FORMAT", "How results are written to stdout")
         .default_value("text")
-        .value_parser(PossibleValuesParser::new(report::FORMATS.iter().map(|f| f.name)))
+        .value_parser(PossibleValuesParser::new(report::FORMATS.iter().map(|f| f.name)));
+    [format, verbose()]
+}
+
+/// The same in one word.
+fn verbose() -> Arg {
+    flag("verbose", "Every table that a terminal holds: --format long").short('v').conflicts_with("format")
+}
+
+/// The format of the answer.
+pub(crate) fn format_of(args: &ArgMatches) -> &str {
+    match args.get_flag("verbose") {
+        true => "long",
+        false => args.get_one::<String>("format").expect("it has a default"),
+    }
 }
 
 /// Options of every run.
@@ -69,6 +83,9 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("allocation", "PLACES", "Places that the nodes take if the simulated network has more, instead of its file's")
             .value_parser(["contiguous", "scattered"]),
         number("threads", MOST_THREADS, "Threads of the simulator; the result does not depend on it"),
+        value("topology", "FILE", "Which switch and group each real node is on: Slurm's topology, ibnetdiscover, or lines like `nodes n[1-18] leaf1` and `group g1 leaf[1-4]` [default: what Slurm tells]")
+            .value_parser(value_parser!(PathBuf))
+            .value_hint(ValueHint::FilePath),
         value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
         value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")
             .value_parser(["node", "rank"]),
@@ -88,8 +105,10 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("hang-after", "TIME", "End a real run as incomplete when a job has been silent so long and four times its longest block; `never` waits")
             .default_value("5s"),
         flag("quiet", "No progress on stderr"),
-        format_option(),
     ]
+    .into_iter()
+    .chain(format_options())
+    .collect()
 }
 
 /// `--hang-after`: a time, or nothing if a run is to wait for ever.

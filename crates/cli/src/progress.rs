@@ -8,6 +8,7 @@ use comm::Comm;
 use indicatif::{ProgressBar, ProgressStyle};
 use record::{About, Plan, Role, RunRecord, Slot, Status};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
@@ -171,17 +172,18 @@ impl Watch {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The last record, and why it could not be saved if so. The page is written beside a record that is saved.
-    pub fn finish(&self) -> (Option<RunRecord>, Option<String>) {
+    /// The last record, why it could not be saved if so, and the page that is written beside a record that is saved.
+    pub fn finish(&self) -> (Option<RunRecord>, Option<String>, Option<PathBuf>) {
         let mut state = self.lock();
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
         let page = match (&state.slot, &state.record, &state.failure, state.given_up) {
-            (Some(slot), Some(record), None, false) => crate::show::save_page(record, slot.path(), self.quiet),
-            _ => Ok(()),
+            (Some(slot), Some(record), None, false) => crate::show::save_page(record, slot.path()).map(Some),
+            _ => Ok(None),
         };
-        (state.record.take(), state.failure.take().or(page.err()))
+        let (page, failure) = page.map_or_else(|why| (None, Some(why)), |page| (page, None));
+        (state.record.take(), state.failure.take().or(failure), page)
     }
 
     /// Takes in what was found out after the last phase.
@@ -251,7 +253,7 @@ impl Watch {
         state.store(&record);
         if let (Some(slot), None) = (&state.slot, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, slot.path(), self.quiet));
+            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, slot.path()));
             if let Ok(Err(error)) = saved {
                 eprintln!("tailback: {error}");
             }

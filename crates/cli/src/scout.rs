@@ -1,22 +1,23 @@
 //! Where a rank is: how far its node is from node 0, and the socket it is bound to.
 //!
-//! A simulated machine knows its wires; its nodes have one socket. On a real one, distances come from Slurm's topology plugin
-//! (`SLURM_TOPOLOGY_ADDR`, switches from the top down to the node) and sockets from the rank's binding (`parts`).
+//! A simulated machine knows its wires; its nodes have one socket. On a real one, switches come from a file of the site's
+//! (`--topology`) or from Slurm's topology plugin (`SLURM_TOPOLOGY_ADDR`, switches from the top down to the node), and sockets from the
+//! rank's binding (`parts`).
 
 use crate::machine::Target;
 use crate::parts::{self, Per};
-use crate::{slurm, vitals};
-use bench::Scout;
+use crate::vitals;
 use bench::health::Vitals;
-use comm::{Buffer, Comm};
+use bench::{Home, Scout};
+use comm::{Buffer, Comm, Reduce};
 
 /// What ranks are asked on; unlike [`Target`] it can be shared by threads.
 #[derive(Clone, Copy)]
 pub enum Whereabouts<'a> {
     /// A simulated machine knows its wires.
     Simulated(&'a sim::Simulator),
-    /// A real one under MPI.
-    Mpi,
+    /// A real one under MPI: the switches above this node and the node, divided by a tab, or nothing.
+    Mpi(&'a str),
     /// This process alone.
     Local,
 }
@@ -26,7 +27,7 @@ impl Whereabouts<'_> {
     pub fn of(target: &Target) -> Whereabouts<'_> {
         match target {
             Target::Simulated { machine, .. } => Whereabouts::Simulated(machine),
-            Target::Mpi { .. } => Whereabouts::Mpi,
+            Target::Mpi { place, .. } => Whereabouts::Mpi(place),
             Target::Local => Whereabouts::Local,
         }
     }
@@ -45,14 +46,33 @@ impl Scout for Whereabouts<'_> {
         match self {
             Whereabouts::Simulated(_) if world.node() == 0 => Some(0.0),
             Whereabouts::Simulated(machine) => Some(machine.zero_load(0, world.rank(), 1).secs()),
-            Whereabouts::Mpi | Whereabouts::Local => by_switches(world),
+            Whereabouts::Mpi(place) => by_switches(world, place),
+            Whereabouts::Local => None,
         }
     }
 
     fn socket(&self) -> Option<u32> {
         match self {
             Whereabouts::Simulated(_) => Some(0),
-            Whereabouts::Mpi | Whereabouts::Local => parts::here(Per::Socket, 0).ok().map(u32::from),
+            Whereabouts::Mpi(_) | Whereabouts::Local => parts::here(Per::Socket, 0).ok().map(u32::from),
+        }
+    }
+
+    fn home(&self, world: &dyn Comm) -> Option<Home> {
+        match self {
+            Whereabouts::Simulated(machine) => {
+                let (switch, group) = machine.home(world.node());
+                Some(Home { switch, group: Some(group) })
+            }
+            Whereabouts::Mpi(place) => {
+                let mine = home(place);
+                // One rank that does not know is enough: nobody could say where its node belongs.
+                let unknown = |known: bool| f64::from(u8::from(!known));
+                let mut most = [unknown(mine.is_some()), unknown(mine.is_some_and(|h| h.group.is_some()))];
+                world.settle(&mut most, Reduce::Max);
+                mine.filter(|_| most[0] == 0.0).map(|h| Home { group: h.group.filter(|_| most[1] == 0.0), ..h })
+            }
+            Whereabouts::Local => None,
         }
     }
 
@@ -65,8 +85,7 @@ impl Scout for Whereabouts<'_> {
 const ADDRESS: usize = 512;
 
 /// The number of levels of switches up to the first that this node shares with rank 0's; all ranks take part.
-fn by_switches(world: &dyn Comm) -> Option<f64> {
-    let mine = slurm::place(&|name| std::env::var(name).ok());
+fn by_switches(world: &dyn Comm, mine: &str) -> Option<f64> {
     let mut first = [0u8; ADDRESS];
     let known = mine.len().min(ADDRESS);
     if world.rank() == 0 {
@@ -74,13 +93,26 @@ fn by_switches(world: &dyn Comm) -> Option<f64> {
     }
     world.bcast(0, Buffer::Bytes(&mut first));
     let first = String::from_utf8_lossy(&first);
-    levels(first.trim_end_matches('\0'), &mine)
+    levels(first.trim_end_matches('\0'), mine)
 }
 
 /// Switches from the top, then the node.
 fn path(place: &str) -> Option<Vec<&str>> {
     let (switches, node) = place.split_once('\t')?;
     Some(switches.split('.').chain([node]).collect())
+}
+
+/// The switch and, where there are several levels, the group of a place.
+fn home(place: &str) -> Option<Home> {
+    let (switches, _) = place.split_once('\t')?;
+    let group = switches.rsplit_once('.').map(|(above, _)| number(above));
+    Some(Home { switch: number(switches), group })
+}
+
+/// A number for a name. By chance two of many thousand switches may have one, and count as one switch then.
+fn number(name: &str) -> u32 {
+    // FNV-1a.
+    name.bytes().fold(0x811c_9dc5, |h: u32, byte| (h ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// 0 for one node, 1 for two nodes of one switch, and so on; none where there are no switches to compare.
@@ -96,6 +128,15 @@ fn levels(a: &str, b: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_have_a_switch_and_perhaps_a_group() {
+        let of = |place: &str| home(place).unwrap();
+        let (a, b, c) = (of("top.leaf1\tn1"), of("top.leaf1\tn2"), of("top.leaf2\tn3"));
+        assert!(a == b && a.switch != c.switch && a.group == c.group && a.group.is_some());
+        assert!(of("leaf1\tn1").group.is_none() && home("").is_none());
+        assert_ne!(of("other.leaf1\tn1").switch, a.switch, "names may be used again elsewhere");
+    }
 
     #[test]
     fn levels_count_switches_up_to_a_shared_one() {

@@ -43,16 +43,12 @@ pub fn page_beside(record: &Path) -> PathBuf {
     record.with_file_name("report.html")
 }
 
-/// Writes the page beside the record; why it could not be written, if so.
-pub fn save_page(record: &RunRecord, beside: &Path, quiet: bool) -> Result<(), String> {
+/// Writes the page beside the record and says where, or why it could not be written.
+pub fn save_page(record: &RunRecord, beside: &Path) -> Result<PathBuf, String> {
     let path = page_beside(beside);
     let page = report::html::page(&[View::new(record)]);
     match record::files::replace(&path, page.as_bytes()) {
-        Ok(()) if quiet => Ok(()),
-        Ok(()) => {
-            eprintln!("tailback: wrote {}", path.display());
-            Ok(())
-        }
+        Ok(()) => Ok(path),
         Err(error) => Err(format!("the page is not saved: cannot write {}: {error}", path.display())),
     }
 }

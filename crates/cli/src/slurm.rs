@@ -22,10 +22,9 @@ pub fn facts(get: Environment<'_>) -> Vec<(&'static str, String)> {
     FACTS.iter().filter_map(known).collect()
 }
 
-/// The switches with their nodes, gathered to rank 0: `spine.leaf0: n[1-2]; spine.leaf1: n[3-4]`. Nothing where Slurm knows no
-/// topology. Collective: every rank calls it, whatever its own environment says.
-pub fn topology(world: &dyn Comm, get: Environment<'_>) -> Option<String> {
-    let mine = place(get);
+/// The switches with their nodes, gathered to rank 0: `spine.leaf0: n[1-2]; spine.leaf1: n[3-4]`, from what each rank knows of its own
+/// place. Nothing where nobody knows any. Collective: every rank calls it, whatever it knows.
+pub fn topology(world: &dyn Comm, mine: &str) -> Option<String> {
     let mut told = [f64::from(u8::from(!mine.is_empty()))];
     world.allreduce(Vector::Values(&mut told), Reduce::Max);
     if told[0] == 0.0 {
@@ -37,7 +36,7 @@ pub fn topology(world: &dyn Comm, get: Environment<'_>) -> Option<String> {
         let lines: Vec<&[u8]> = both.into_iter().filter(|line| !line.is_empty()).collect();
         lines.join(&b'\n')
     };
-    let all = collectives::fold(world, mine.into_bytes(), &mut merge)?;
+    let all = collectives::fold(world, mine.as_bytes().to_vec(), &mut merge)?;
     Some(describe(&String::from_utf8_lossy(&all)))
 }
 
@@ -158,13 +157,13 @@ mod tests {
             let node = world.node();
             let address = format!("spine.leaf{}.n{}", node / 2, node + 1);
             let full = of(&[("SLURM_TOPOLOGY_ADDR", &address), ("SLURM_TOPOLOGY_ADDR_PATTERN", "switch.switch.node")]);
-            let empty = of(&[]);
-            let found = topology(world, if world.rank() == 5 { &empty } else { &full });
+            let full = place(&full);
+            let found = topology(world, if world.rank() == 5 { "" } else { &full });
             assert_eq!(found.is_some(), world.rank() == 0);
             if let Some(text) = found {
                 *told.lock().unwrap() = Some(text);
             }
-            assert_eq!(topology(world, &empty), None);
+            assert_eq!(topology(world, ""), None);
         };
         machine.run(&body).unwrap();
         assert_eq!(told.into_inner().unwrap().unwrap(), "spine.leaf0: n[1-2]; spine.leaf1: n[3-4]");

@@ -26,12 +26,16 @@ fn a_run_prints_results_on_stdout_and_progress_on_stderr() {
     let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
     assert_eq!(out.status.code(), Some(0), "{stderr}");
     assert!(stdout.contains("(simulated") && stdout.ends_with("RESULT: PASS\n"), "{stdout}");
-    assert!(stdout.lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 4);
+    assert!(stdout.lines().count() <= 24 && stdout.lines().all(|l| l.chars().count() <= 80), "one screen:\n{stdout}");
     assert!(stderr.contains("run.json") && stderr.contains("placements done: 30/30"));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "no colours into a pipe");
     let record = dir.join("tailback-runs/gpcnet-0001/run.json");
     let again = tailback(&dir, &["report", record.to_str().unwrap()]);
     assert_eq!(text(&again.stdout), stdout);
+    let merits = tailback(&dir, &["report", "--format", "fom", record.to_str().unwrap()]);
+    assert!(text(&merits.stdout).lines().filter(|l| l.starts_with("FOM gpcnet.p2p-lat.")).count() >= 4);
+    let long = text(&tailback(&dir, &["report", "-v", record.to_str().unwrap()]).stdout);
+    assert!(long.contains("What the congestors moved") && long.ends_with("RESULT: PASS\n"), "{long}");
     // The next run gets a folder of its own.
     tailback(&dir, &quick("gpcnet", &[]));
     assert!(dir.join("tailback-runs/gpcnet-0002/run.json").exists());
@@ -44,8 +48,8 @@ fn a_printed_plan_runs_and_gives_the_same_numbers() {
     fs::write(dir.join("plan.json"), &plan.stdout).unwrap();
     let merits =
         |out: Output| text(&out.stdout).lines().filter(|l| l.starts_with("FOM")).map(String::from).collect::<Vec<_>>();
-    let by_suite = merits(tailback(&dir, &quick("gpcnet", &[])));
-    let by_plan = merits(tailback(&dir, &["run", "--plan", "plan.json", "--nodes", "10"]));
+    let by_suite = merits(tailback(&dir, &quick("gpcnet", &["--format", "fom"])));
+    let by_plan = merits(tailback(&dir, &["run", "--plan", "plan.json", "--nodes", "10", "--format", "fom"]));
     assert!(!by_suite.is_empty());
     assert_eq!(by_suite, by_plan);
     // Names of phases are labels: with others the numbers and their names are the same.
@@ -54,7 +58,7 @@ fn a_printed_plan_runs_and_gives_the_same_numbers() {
         phase["name"] = format!("mine {i}").into();
     }
     fs::write(dir.join("renamed.json"), renamed.to_string()).unwrap();
-    let by_renamed = merits(tailback(&dir, &["run", "--plan", "renamed.json", "--nodes", "10"]));
+    let by_renamed = merits(tailback(&dir, &["run", "--plan", "renamed.json", "--nodes", "10", "--format", "fom"]));
     assert_eq!(by_suite, by_renamed);
 }
 

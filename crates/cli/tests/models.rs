@@ -206,7 +206,11 @@ fn everything_that_max_rate_measures_is_reported_in_every_format() {
     let text = good(&dir, &[&["run", "maxrate", "--on", "nic.toml", "--quiet", "--out", "r"][..], &what].concat());
     let words =
         ["Aggregate rate", "Table 2", "Error of chosen models", "Delayed receiver: sends of", "LogGP", "Many messages"];
-    for word in words.iter().chain(&["FOM maxrate.near.pingpong.rate_node", "FOM maxrate.near.eager_limit"]) {
+    let merits = good(&dir, &["report", "r", "--format", "fom"]);
+    for word in ["FOM maxrate.near.pingpong.rate_node", "FOM maxrate.near.eager_limit"] {
+        assert!(merits.contains(word), "{word} is missing in {merits}");
+    }
+    for word in words {
         assert!(text.contains(word), "{word} is missing in {text}");
     }
     let markdown = good(&dir, &["report", "r", "--format", "markdown"]);

@@ -32,6 +32,7 @@ pub use outcome::{Missing, Outcome};
 pub use placement::PlacementRecord;
 pub use plan::{
     Instances, Job, MOST_PLACEMENTS, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop,
+    Unit,
 };
 pub use run::{CounterRecord, Ended, Host, JobRecord, Layout, MachineRecord, PhaseRecord, RunRecord, Status, Tells};
 pub use slot::Slot;

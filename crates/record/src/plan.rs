@@ -41,6 +41,9 @@ pub struct Plan {
     /// How the plan was chosen, where a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// With [`NodeOrder::Listed`], the nodes that come last: names of hosts, or numbers of a simulated machine's nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canary_nodes: Vec<String>,
     /// What was asked for and finds no room in the layout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
@@ -61,6 +64,23 @@ pub enum NodeOrder {
         /// How many places.
         first: u32,
     },
+    /// Whole switches or groups one after the other, in a random order and each with its nodes in a random order.
+    Units {
+        /// What stays together.
+        by: Unit,
+    },
+    /// Those that the plan lists last, in a random order otherwise.
+    Listed,
+}
+
+/// Nodes that are close to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Behind one switch.
+    Switch,
+    /// In one group of switches: of a dragonfly, or a part of a tree.
+    Group,
 }
 
 /// What messages carry.
@@ -243,9 +263,16 @@ impl Members {
 impl Plan {
     /// Phases on nodes in some order.
     pub fn new(suite: &str, seed: u64, node_order: NodeOrder, payload: Payload, phases: Vec<Phase>) -> Plan {
-        let (notes, missing) = (Vec::new(), Vec::new());
-        let suite = suite.into();
-        Plan { suite, seed, node_order, payload, phases, placements: 1, sweep: false, ejection: None, notes, missing }
+        let (notes, missing, canary_nodes, suite) = (Vec::new(), Vec::new(), Vec::new(), suite.into());
+        let (placements, sweep, ejection) = (1, false, None);
+        Plan { suite, seed, node_order, payload, phases, placements, sweep, ejection, notes, canary_nodes, missing }
+    }
+
+    /// Some of its phases as a plan of their own, without copies of what only the whole plan is asked for.
+    pub fn part(&self, phases: Vec<Phase>) -> Plan {
+        let Plan { seed, node_order, payload, placements, .. } = *self;
+        let canary_nodes = self.canary_nodes.clone();
+        Plan { placements, canary_nodes, ..Plan::new(&self.suite, seed, node_order, payload, phases) }
     }
 }
 

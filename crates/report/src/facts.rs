@@ -1,7 +1,7 @@
 //! Everything about what ran, so that a page found in a drawer can be believed and repeated.
 
 use crate::view::View;
-use record::{Coverage, Host, JobRecord, MachineRecord, NodeOrder, Payload, Status, Verdict, hidden};
+use record::{Coverage, Host, JobRecord, MachineRecord, NodeOrder, Payload, Status, Unit, Verdict, hidden};
 use spec::about_bytes;
 
 /// The command as a shell takes it, on one line.
@@ -98,6 +98,9 @@ pub fn facts(view: &View<'_>) -> Vec<(String, String)> {
         NodeOrder::Shuffled => "shuffled by the seed",
         NodeOrder::Rotated => "roles contiguous, from a random node on",
         NodeOrder::Interleaved { .. } => "roles interleaved, from a random node on",
+        NodeOrder::Units { by: Unit::Switch } => "whole switches, in a random order",
+        NodeOrder::Units { by: Unit::Group } => "whole groups, in a random order",
+        NodeOrder::Listed => "listed nodes measure, all others load",
     };
     add("Node order", order.into());
     let payload = match record.plan.payload {

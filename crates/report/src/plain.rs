@@ -27,6 +27,28 @@ fn shown(text: &str, known: fn(char) -> Option<char>) -> String {
     out
 }
 
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// A sentence as lines of a terminal, the first with something before it and the others with something else.
+pub fn wrap(text: &str, first: &str, others: &str) -> String {
+    let (mut out, mut row) = (String::new(), first.to_string());
+    let mut empty = true;
+    for word in line(text).split_whitespace() {
+        if !empty && row.chars().count() + 1 + word.chars().count() > WIDTH {
+            out += &format!("{row}\n");
+            row = others.to_string();
+            empty = true;
+        }
+        if !empty {
+            row.push(' ');
+        }
+        row += word;
+        empty = false;
+    }
+    out + &row + "\n"
+}
+
 /// One word of a line whose words count.
 pub fn word(text: &str) -> String {
     line(text).split_whitespace().collect::<Vec<_>>().join("_")
@@ -92,6 +114,19 @@ pub fn fenced(language: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_become_lines_of_a_terminal() {
+        let words = "ab ".repeat(40);
+        let text = wrap(&words, "! ", "  ");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("! ab ab") && lines[1].starts_with("  ab"), "{text}");
+        assert!(lines.iter().all(|l| l.chars().count() <= 80) && lines[0].len() > 76);
+        let long = "x".repeat(100);
+        assert_eq!(wrap(&format!("a {long}"), "", ""), format!("a\n{long}\n"), "a word is never cut");
+        assert_eq!(wrap("", "! ", ""), "! \n");
+    }
 
     #[test]
     fn a_line_stays_one_line_and_says_nothing_to_the_terminal() {

@@ -1,7 +1,7 @@
 //! A part of a report that every format can write: sentences, tables and pictures with the numbers behind them, derived once.
 
 use crate::grid::Grid;
-use crate::plain::{line, markdown};
+use crate::plain::{line, markdown, wrap};
 use crate::svg::Svg;
 use crate::table::Table;
 use std::fmt::Write;
@@ -11,6 +11,8 @@ use std::fmt::Write;
 pub enum Room {
     /// A terminal.
     Terminal,
+    /// A terminal of someone who wants to know more.
+    Verbose,
     /// A document that is scrolled.
     Document,
     /// A page that folds what is long.
@@ -166,8 +168,8 @@ impl Section {
         let mut out = format!("{}\n", line(&self.title));
         for block in &self.blocks {
             match block {
-                Block::Say(text) => out.push_str(&format!("  {}\n", line(text))),
-                Block::Warn(text) => out.push_str(&format!("  ! {}\n", line(text))),
+                Block::Say(text) => out += &wrap(text, "  ", "  "),
+                Block::Warn(text) => out += &wrap(text, "  ! ", "    "),
                 other => other.table().iter().for_each(|grid| self.write_text(&mut out, grid)),
             }
         }

@@ -62,6 +62,20 @@ pub fn digits(x: f64) -> String {
     }
 }
 
+/// As many digits as an interval allows: two where it is wider than a tenth of the value to either side, else three.
+pub fn rounded(x: Known, scale: f64) -> String {
+    let value = x.value * scale;
+    match x.interval.map(|i| i.relative(x.value)) {
+        Some(r) if r > 0.1 && value.is_finite() && value != 0.0 => {
+            let places = 1 - value.abs().log10().floor() as i32;
+            // Rounded to tens and hundreds, too: 1230 ±300 is 1200.
+            let unit = 10f64.powi(-places);
+            format!("{:.*}", places.max(0) as usize, (value / unit).round() * unit)
+        }
+        _ => digits(value),
+    }
+}
+
 /// A value and how well it is known: `1.83 ±2%`.
 pub fn known(x: Known, scale: f64) -> String {
     match x.interval.map(|i| i.relative(x.value)) {
@@ -116,6 +130,20 @@ mod tests {
         ] {
             assert_eq!(digits(x), text);
         }
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let of = |value: f64, share: f64| {
+            let interval = Some(record::Interval { low: value * (1.0 - share), high: value * (1.0 + share) });
+            rounded(Known { value, interval }, 1.0)
+        };
+        assert_eq!(
+            [of(3.638, 0.05), of(3.638, 0.3), of(1234.0, 0.3), of(0.0123, 0.5)],
+            ["3.64", "3.6", "1200", "0.012"]
+        );
+        assert_eq!((of(12.6, 0.4), of(9.99, 0.4)), ("13".into(), "10.0".into()));
+        assert_eq!(rounded(Known { value: 3.638, interval: None }, 10.0), "36.4");
     }
 
     #[test]

@@ -188,14 +188,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Nodes and ranks in words.
-    pub fn layout(&self) -> String {
+    /// Nodes and their ranks in words.
+    pub fn shape(&self) -> String {
         let l = &self.record.layout;
         let per_node = match (l.min_ranks_per_node, l.max_ranks_per_node) {
             (a, b) if a == b => counted(a, "rank"),
             (a, b) => format!("{a} to {b} ranks"),
         };
-        format!("{} x {per_node} = {}", counted(l.nodes, "node"), counted(l.ranks, "rank"))
+        format!("{} x {per_node}", counted(l.nodes, "node"))
+    }
+
+    /// The same with all ranks.
+    pub fn layout(&self) -> String {
+        format!("{} = {}", self.shape(), counted(self.record.layout.ranks, "rank"))
     }
 
     /// Nodes that a job of the plan uses, if they are a block.

@@ -171,7 +171,7 @@ fn a_skipped_test_is_a_row_with_its_reason() {
     job.summary = record::Summary::new(job.metric, &job.samples, &job.batches, Default::default());
     (record.layout.nodes, record.layout.ranks) = (1, 1);
     (record.layout.min_ranks_per_node, record.layout.max_ranks_per_node) = (1, 1);
-    for (format, row) in [("text", format!("  {phase} ")), ("markdown", format!("| {phase} | "))] {
+    for (format, row) in [("long", format!("  {phase} ")), ("markdown", format!("| {phase} | "))] {
         let text = report::format(format).unwrap().write(&View::new(&record)).unwrap();
         assert!(text.contains("1 node x 1 rank = 1 rank"), "{text}");
         let rows: Vec<&str> = text.lines().filter(|l| l.starts_with(&row)).collect();

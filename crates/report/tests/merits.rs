@@ -28,7 +28,7 @@ fn with_unit(line: &str) -> String {
 fn records_of_0_1_0_have_the_figures_of_merit_that_it_printed() {
     let (mut left_out, mut tails) = (Vec::new(), 0);
     for (name, record, printed) in of_0_1_0() {
-        let text = format("text").unwrap().write(&View::new(&record)).unwrap();
+        let text = format("fom").unwrap().write(&View::new(&record)).unwrap();
         let ours: Vec<&str> = text.lines().filter(|l| l.starts_with("FOM ")).collect();
         let mut theirs: Vec<String> = printed.lines().map(with_unit).collect();
         theirs.retain(|line| {

@@ -56,7 +56,9 @@ fn check(name: &str, sections: &[Section]) {
 fn max_rate() {
     let found = study(&rates(), &StudySettings { replicates: 20, ..StudySettings::default() }).unwrap();
     let sections = of_study(&found);
-    let text: String = sections.iter().map(Section::text).collect();
+    // Sentences are wrapped.
+    let text: String =
+        sections.iter().map(Section::text).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("the delayed receiver confirms it"), "{text}");
     check("maxrate", &sections);
 }

@@ -21,7 +21,7 @@ class Tailback(ExecutableApplication):
     for suite in suites:
         executable(
             f"run-{suite}",
-            f"tailback run {suite} --quiet --force --out {{experiment_run_dir}}/record {{options}}",
+            f"tailback run {suite} --quiet --format fom --force --out {{experiment_run_dir}}/record {{options}}",
             use_mpi=True,
         )
         workload(suite, executables=[f"run-{suite}"])

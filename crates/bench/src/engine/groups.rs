@@ -53,7 +53,7 @@ impl<'w> Groups<'w> {
     /// Divides the world for a phase. Collective.
     pub fn divide(run: &Run<'w>, phase: &Phase) -> Groups<'w> {
         let slots = run.seat.layout.max_ranks_per_node;
-        let place = run.seat.place(run.node_order, run.seed);
+        let place = run.seat.place(run.world, run.node_order, run.seed);
         // The first is the only one: a plan with a rank in two jobs is refused.
         let found =
             phase.jobs.iter().enumerate().find_map(|(i, job)| job.members.position(place, slots).map(|p| (i, p)));

@@ -20,7 +20,7 @@ use crate::counters::Counters;
 use crate::experiments::Experiment;
 use crate::kernel::{Arithmetic, Kernel, Progress, Setup};
 use crate::kernels::called;
-use crate::layout::{Seat, place_of, placement_seed};
+use crate::layout::{NodeFacts, Seat, placement_seed, places};
 use crate::site::Site;
 use background::Orders;
 use comm::{Comm, Reduce, Refusal};
@@ -46,9 +46,9 @@ pub struct Facts {
     pub warnings: Vec<String>,
     /// Which counters are read around every phase.
     pub counters: Counters,
-    /// The names of the nodes as the machine numbers them, where nodes have names; needed on rank 0 alone.
-    pub node_names: Vec<String>,
-    /// The same of the hosts, also where ranks count as nodes.
+    /// The nodes as the machine numbers them, where nodes have names; needed on rank 0 alone.
+    pub nodes: Vec<NodeFacts>,
+    /// The names of the hosts, also where ranks count as nodes.
     pub hosts: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Facts {
     pub fn without_record(&self) -> Facts {
         let machine = MachineRecord::Local { host: Default::default() };
         let (command, created, warnings, counters) = (Vec::new(), None, Vec::new(), self.counters.clone());
-        Facts { command, created, machine, warnings, counters, node_names: Vec::new(), hosts: Vec::new() }
+        Facts { command, created, machine, warnings, counters, nodes: Vec::new(), hosts: Vec::new() }
     }
 }
 
@@ -252,10 +252,10 @@ pub fn empty_record(plan: &Plan, layout: Layout, facts: &Facts) -> RunRecord {
 
 /// The names of the nodes in the plan's order.
 fn names(plan: &Plan, facts: &Facts) -> Vec<String> {
-    let mut ordered = facts.node_names.clone();
-    let nodes = ordered.len() as u32;
-    for (node, name) in (0..nodes).zip(&facts.node_names) {
-        ordered[place_of(node, nodes, plan.node_order, plan.seed) as usize].clone_from(name);
+    let mut ordered = vec![String::new(); facts.nodes.len()];
+    let places = places(&facts.nodes, &plan.canary_nodes, plan.node_order, plan.seed);
+    for (place, node) in places.into_iter().zip(&facts.nodes) {
+        ordered[place as usize].clone_from(&node.name);
     }
     ordered
 }

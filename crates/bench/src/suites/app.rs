@@ -2,8 +2,8 @@
 
 use super::loops::Limits;
 use super::roles::{
-    BURST, CONGESTORS, REST, ROLES, SHARE, SLOTS, background, ground, list, loaded_of, notes, order, pulse, share_note,
-    without_room,
+    BURST, CANARY_NODES, CONGESTORS, REST, ROLES, SHARE, SLOTS, background, ground, list, loaded_of, notes, order,
+    pulse, share_note, without_room,
 };
 use super::{Request, Suite, SuiteError};
 use record::{About, Instances, Job, Load, Members, Phase, Plan, Role, Stop};
@@ -21,6 +21,7 @@ pub const APP: Suite = Suite {
             CONGESTORS,
             SHARE,
             ROLES,
+            CANARY_NODES,
             BURST,
             REST,
             SLOTS,
@@ -76,6 +77,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         Phase::new(About::Loaded { test: "app".into(), by: Load::All }, std::iter::once(job).chain(load).collect()),
     ];
     let mut plan = Plan::new("app", seed, order(&all, &ground)?, payload, phases);
+    plan.canary_nodes.clone_from(&ground.listed);
     plan.missing = without_room(&congestors, &ground, loaded_of(&all));
     plan.notes.extend(share_note(&all, &ground, layout.nodes));
     plan.notes.extend(notes(params));

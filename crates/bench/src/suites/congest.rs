@@ -38,7 +38,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
         ));
     }
     // What the shared rules ask for and this suite does not offer.
-    let filler = [("share", "0%"), ("congestors-on", "other"), ("rounds", "1"), ("precision", "0")];
+    let filler =
+        [("share", "0%"), ("congestors-on", "other"), ("canary-nodes", ""), ("rounds", "1"), ("precision", "0")];
     let all: Params = filler.iter().map(|(k, v)| (k.to_string(), v.to_string())).chain((*params).clone()).collect();
     let mut ground = ground(&Request { params: &all, ..*request })?;
     // All nodes load: there are no canaries.

@@ -2,8 +2,8 @@
 
 use super::loops::Limits;
 use super::roles::{
-    BURST, CONGESTORS, CONGESTORS_ON, REST, ROLES, RoleNodes, SHARE, SLOTS, Written, background, ground, list,
-    loaded_of, notes, order, pulse, share_note, without_room,
+    BURST, CANARY_NODES, CONGESTORS, CONGESTORS_ON, REST, ROLES, RoleNodes, SHARE, SLOTS, Written, background, ground,
+    list, loaded_of, notes, order, pulse, share_note, without_room,
 };
 use super::{Request, Suite, SuiteError};
 use record::{About, Instances, Job, Load, Members, Missing, Phase, Plan, Role};
@@ -27,6 +27,7 @@ pub const GPCNET: Suite = Suite {
             ),
             CONGESTORS_ON,
             ROLES,
+            CANARY_NODES,
             BURST,
             REST,
             PLACEMENTS,
@@ -60,7 +61,7 @@ pub(super) const CANARIES: Param = Param::new(
 )
 .known(crate::kernels::names);
 /// How many times roles are dealt out to nodes.
-const PLACEMENTS: Param = Param::new(
+pub(super) const PLACEMENTS: Param = Param::new(
     "placements",
     Kind::Count,
     "0",
@@ -88,7 +89,7 @@ pub(super) const PRECISION: Param = Param::new(
 pub(super) const CUT: Param =
     Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are").simulated("10");
 
-fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+pub(super) fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
     if layout.nodes < 2 {
@@ -136,6 +137,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     // Roles are contiguous in the plan's order; unless told, that is shuffled as in the original, so they spread over the machine.
     let mut plan = Plan::new("gpcnet", seed, order(params, &ground)?, payload, phases);
     plan.placements = placements;
+    plan.canary_nodes.clone_from(&ground.listed);
     plan.notes.extend(limits.note());
     plan.ejection = (!params.word("ejection").is_empty()).then(|| params.rate("ejection").bytes_per_s());
     plan.missing = missing(params, &congestors, &ground);

@@ -12,9 +12,10 @@ pub mod maxrate;
 mod network;
 mod roles;
 mod room;
+mod sweep;
 
 use crate::site::{Ask, Site};
-use record::{Payload, Phase, Plan};
+use record::{NodeOrder, Payload, Phase, Plan, Unit};
 pub(crate) use roles::share_fits;
 use spec::near::unknown;
 use spec::{Card, ParamError, Params};
@@ -99,6 +100,7 @@ impl Suite {
 /// Every suite, in the order of `tailback list`.
 pub const SUITES: &[Suite] = &[
     gpcnet::GPCNET,
+    sweep::SWEEP,
     network::NETWORK,
     hpcc::HPCC,
     congest::CONGEST,
@@ -118,7 +120,33 @@ pub fn suite(name: &str) -> Result<&'static Suite, String> {
 /// Checks a plan, made or read, against the kernels and a site.
 pub fn check(plan: &Plan, site: &Site) -> Result<(), SuiteError> {
     plan.check(site.layout.nodes, site.layout.max_ranks_per_node)?;
+    check_order(plan, site)?;
     plan.phases.iter().try_for_each(|phase| check_phase(phase, room::Memory::new(plan, site)))
+}
+
+/// Whether nodes can be put into the plan's order here.
+fn check_order(plan: &Plan, site: &Site) -> Result<(), SuiteError> {
+    let known = match plan.node_order {
+        NodeOrder::Units { by: Unit::Switch } => site.switches,
+        NodeOrder::Units { by: Unit::Group } => site.groups,
+        _ => true,
+    };
+    if !known {
+        return Err(SuiteError::NotHere(
+            "which nodes share a switch or a group is not known here: give --topology FILE (Slurm's topology.conf, the output of \
+             ibnetdiscover, or lines like `nodes n[1-18] leaf1` and `group g1 leaf[1-4]`)"
+                .into(),
+        ));
+    }
+    let number = |name: &str| name.parse::<u32>().is_ok_and(|n| n < site.layout.nodes && n.to_string() == name);
+    match plan.canary_nodes.iter().find(|name| site.simulated && !number(name)) {
+        Some(name) => Err(SuiteError::Unknown(format!(
+            "canary-nodes: `{}`: nodes of a simulated machine have the numbers 0 to {}",
+            name.escape_default(),
+            site.layout.nodes - 1
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check_phase(phase: &Phase, mut memory: room::Memory<'_>) -> Result<(), SuiteError> {

@@ -4,7 +4,7 @@ use super::loops::Limits;
 use super::{Request, SuiteError};
 use crate::kernel::{Asked, Congesting};
 use crate::kernels::called;
-use record::{Instances, Job, Members, Missing, NodeOrder, Pulse, Role};
+use record::{Instances, Job, Members, Missing, NodeOrder, Pulse, Role, Unit};
 use spec::{Kind, Param, Params, ReadParams};
 
 /// Which kernels load the network.
@@ -26,9 +26,16 @@ pub(super) const CONGESTORS_ON: Param = Param::new(
 /// Which nodes they are.
 pub(super) const ROLES: Param = Param::new(
     "roles",
-    Kind::Choice(&["scattered", "interleaved", "contiguous"]),
+    Kind::Choice(&["scattered", "interleaved", "contiguous", "by-switch", "by-group"]),
     "scattered",
-    "nodes of a role: `scattered` at random, evenly `interleaved` with the others, or `contiguous`; these two from a random node on",
+    "nodes of a role: `scattered` at random; evenly `interleaved` with the others or `contiguous`, both from a random node on; whole switches or groups where they are known (--topology)",
+);
+/// The same by their names.
+pub(super) const CANARY_NODES: Param = Param::new(
+    "canary-nodes",
+    Kind::Text,
+    "",
+    "nodes that measure while all others load, as Slurm writes lists, n[1-4,7]: names of hosts, or numbers from 0 on of a simulated machine's nodes",
 );
 /// Load that comes and goes.
 pub(super) const BURST: Param =
@@ -53,22 +60,43 @@ pub(super) fn pulse(params: &Params) -> Result<Option<Pulse>, SuiteError> {
 
 /// The order of nodes in which the roles of a ground lie where they are asked for: congestors first, then canaries.
 pub(super) fn order(params: &Params, ground: &RoleNodes) -> Result<NodeOrder, SuiteError> {
-    let roles = params.word("roles");
-    if roles != "scattered" && params.word("congestors-on") == "same" {
-        let text = format!("roles={roles}: with congestors-on=same every node has both; leave one of them out");
-        return Err(SuiteError::Unknown(text));
+    let (roles, listed) = (params.word("roles"), !ground.listed.is_empty());
+    let refuse = |why: &str| Err(SuiteError::Unknown(format!("roles={roles}: {why}; leave one of them out")));
+    match roles {
+        "scattered" if listed => Ok(NodeOrder::Listed),
+        "scattered" => Ok(NodeOrder::Shuffled),
+        _ if params.word("congestors-on") == "same" => refuse("with congestors-on=same every node has both"),
+        _ if listed => refuse("canary-nodes says which nodes measure"),
+        "contiguous" => Ok(NodeOrder::Rotated),
+        "interleaved" => Ok(NodeOrder::Interleaved { first: ground.load.1 }),
+        "by-switch" => Ok(NodeOrder::Units { by: Unit::Switch }),
+        _ => Ok(NodeOrder::Units { by: Unit::Group }),
     }
-    Ok(match roles {
-        "contiguous" => NodeOrder::Rotated,
-        "interleaved" => NodeOrder::Interleaved { first: ground.load.1 },
-        _ => NodeOrder::Shuffled,
-    })
+}
+
+/// The nodes of a list that is to measure, none if there is no list.
+fn listed(params: &Params, nodes: u32) -> Result<Vec<String>, SuiteError> {
+    let list = params.word("canary-nodes");
+    let refuse = |why: String| SuiteError::Unknown(format!("canary-nodes={list}: {why}"));
+    let names = spec::hosts::expand(list, list).map_err(refuse)?;
+    let clash = [("share", SHARE.default), ("congestors-on", CONGESTORS_ON.default)];
+    match clash.iter().find(|(name, usual)| params.word(name) != *usual) {
+        _ if list.is_empty() => Ok(names),
+        Some((name, _)) => Err(refuse(format!("all other nodes load; leave out {name}"))),
+        None if names.len() < CANARIES as usize => Err(refuse(format!("at least {CANARIES} nodes must measure"))),
+        None if names.len() as u32 > nodes.saturating_sub(2) => {
+            Err(refuse(format!("{} of {nodes} nodes; leave 2 that load at least", names.len())))
+        }
+        None => Ok(names),
+    }
 }
 
 /// What a reader must know of where and when congestors load, unless it is as usual.
 pub(super) fn notes(params: &Params) -> impl Iterator<Item = String> {
     let (roles, burst, rest) = (params.word("roles"), params.word("burst"), params.word("rest"));
     let placed = (roles != "scattered").then(|| format!("roles are {roles}, not scattered over the nodes as usual"));
+    let list = params.word("canary-nodes");
+    let placed = placed.or_else(|| (!list.is_empty()).then(|| format!("{list} measure and all other nodes load")));
     let bursts = params.time("burst").secs() > 0.0;
     placed.into_iter().chain(bursts.then(|| format!("congestors load in bursts of {burst} with a rest of {rest}")))
 }
@@ -140,8 +168,8 @@ fn divide(nodes: u32, weights: &[f64]) -> Vec<u32> {
 
 /// No machine has more nodes than this.
 const MOST_NODES: u32 = 1 << 20;
-/// Nodes that are left to measure.
-const CANARY_NODES: u32 = 2;
+/// Nodes that are left to measure, at least.
+const CANARIES: u32 = 2;
 
 /// How many nodes a share is. Truncated, not rounded: the canaries get the node that is left.
 fn share_of(nodes: u32, share: f64) -> u32 {
@@ -150,12 +178,12 @@ fn share_of(nodes: u32, share: f64) -> u32 {
 
 /// How many nodes congestors get: the original's rule, with at least two canary nodes.
 fn loaded_nodes(nodes: u32, share: f64) -> u32 {
-    share_of(nodes, share).min(nodes.saturating_sub(CANARY_NODES))
+    share_of(nodes, share).min(nodes.saturating_sub(CANARIES))
 }
 
 /// Whether a share of the nodes leaves enough of them to measure.
 pub(crate) fn share_fits(nodes: u32, share: f64) -> bool {
-    share_of(nodes, share) <= nodes.saturating_sub(CANARY_NODES)
+    share_of(nodes, share) <= nodes.saturating_sub(CANARIES)
 }
 
 /// A share that was named is a wish: what cannot be had is refused. The default gives way on few nodes, and says so.
@@ -163,9 +191,9 @@ fn check_share(params: &Params, nodes: u32) -> Result<(), SuiteError> {
     if params.word("share") == SHARE.default || share_fits(nodes, params.share("share")) {
         return Ok(());
     }
-    let most = nodes.saturating_sub(CANARY_NODES);
+    let most = nodes.saturating_sub(CANARIES);
     let say = format!(
-        "share={}: {CANARY_NODES} of {nodes} nodes must measure, so {most} can load: at most --share {}",
+        "share={}: {CANARIES} of {nodes} nodes must measure, so {most} can load: at most --share {}",
         params.word("share"),
         largest_share(nodes, most)
     );
@@ -183,7 +211,7 @@ fn largest_share(nodes: u32, most: u32) -> String {
 /// What the plan must say where the default share does not fit.
 pub(super) fn share_note(params: &Params, ground: &RoleNodes, nodes: u32) -> Option<String> {
     let wanted = share_of(nodes, params.share("share"));
-    let less = params.word("congestors-on") != "same" && ground.load.1 < wanted;
+    let less = params.word("congestors-on") != "same" && ground.listed.is_empty() && ground.load.1 < wanted;
     less.then(|| {
         format!("{} of {nodes} nodes load instead of {}: the others must measure", ground.load.1, params.word("share"))
     })
@@ -212,6 +240,8 @@ pub(super) struct RoleNodes {
     pub canary_nodes: u32,
     /// First node, nodes, first slot and slots of the congestors.
     pub load: (u32, u32, u32, Option<u32>),
+    /// The nodes that measure, if they were listed.
+    pub listed: Vec<String>,
 }
 
 /// How many slots of a node take part, if not all: so many on each of its parts.
@@ -230,7 +260,7 @@ pub(super) fn slots(request: &Request<'_>) -> Result<Option<u32>, SuiteError> {
 
 pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
     let (params, layout) = (request.params, request.site.layout);
-    let slots = slots(request)?;
+    let (slots, listed) = (slots(request)?, listed(params, layout.nodes)?);
     if params.word("congestors-on") == "same" {
         let all = slots.unwrap_or(layout.min_ranks_per_node);
         if all < 2 {
@@ -244,14 +274,18 @@ pub(super) fn ground(request: &Request<'_>) -> Result<RoleNodes, SuiteError> {
             canaries,
             canary_nodes: layout.nodes,
             load: (0, layout.nodes, lower, Some(all - lower)),
+            listed,
         });
     }
     check_share(params, layout.nodes)?;
-    let loaded = loaded_nodes(layout.nodes, params.share("share"));
+    let loaded = match listed.len() as u32 {
+        0 => loaded_nodes(layout.nodes, params.share("share")),
+        canaries => layout.nodes - canaries,
+    };
     // Fewer than two nodes cannot load a network: they measure.
     let loaded = if loaded < 2 { 0 } else { loaded };
     let canaries = Members::Block { first_node: loaded, nodes: layout.nodes - loaded, first_slot: 0, slots };
-    Ok(RoleNodes { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots) })
+    Ok(RoleNodes { canaries, canary_nodes: layout.nodes - loaded, load: (0, loaded, 0, slots), listed })
 }
 
 /// The background jobs of a set of congestors on their ground.
@@ -317,22 +351,26 @@ mod tests {
         assert_eq!(check("80%", 4), Ok(()), "the default gives way");
     }
 
+    /// Congestors on so many nodes.
+    fn on(nodes: u32) -> RoleNodes {
+        let (canaries, load) = (Members::Places(vec![]), (0, nodes, 0, None));
+        RoleNodes { canaries, canary_nodes: 2, load, listed: vec![] }
+    }
+
     #[test]
     fn congestors_without_room_are_named_with_the_nodes_that_hold_them() {
         let set: Vec<Written> = ["a2a", "p2p-incast", "get-bcast"].map(|text| written(text).unwrap()).into();
-        let ground =
-            |nodes| RoleNodes { canaries: Members::Places(vec![]), canary_nodes: 2, load: (0, nodes, 0, None) };
         let params = |placement: &str| {
             [("share", "80%"), ("congestors-on", placement)].map(|(k, v)| (k.to_string(), v.to_string())).into()
         };
-        assert_eq!(without_room(&set, &ground(6), loaded_of(&params("other"))), []);
-        let missing = without_room(&set, &ground(3), loaded_of(&params("other")));
+        assert_eq!(without_room(&set, &on(6), loaded_of(&params("other"))), []);
+        let missing = without_room(&set, &on(3), loaded_of(&params("other")));
         assert_eq!(
             missing.iter().map(|m| m.what.as_str()).collect::<Vec<_>>(),
             ["congestor p2p-incast", "congestor get-bcast"]
         );
         assert!(missing[0].why.contains("8 nodes hold all"), "{}", missing[0]);
-        assert!(without_room(&set, &ground(3), loaded_of(&params("same")))[0].why.contains("6 nodes hold all"));
+        assert!(without_room(&set, &on(3), loaded_of(&params("same")))[0].why.contains("6 nodes hold all"));
     }
 
     #[test]
@@ -351,9 +389,7 @@ mod tests {
     fn congestor(text: &str, nodes: u32) -> Job {
         let given = [("time", "10s"), ("rounds", "1"), ("precision", "0"), ("cut", "1")];
         let limits = Limits::read(&given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect());
-        let canaries = Members::Places(vec![]);
-        let ground = RoleNodes { canaries, canary_nodes: 2, load: (0, nodes, 0, None) };
-        background(&[written(text).unwrap()], &[], &ground, &limits).remove(0)
+        background(&[written(text).unwrap()], &[], &on(nodes), &limits).remove(0)
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn facts() -> Facts {
         created: None,
         machine: MachineRecord::Local { host: Host::default() },
         warnings: vec![],
-        node_names: vec![],
+        nodes: vec![],
         hosts: vec![],
         counters: Counters::Machine,
     }

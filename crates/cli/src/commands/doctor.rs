@@ -35,7 +35,7 @@ fn doctor(args: &ArgMatches) -> anyhow::Result<Exit> {
 
 fn this_machine(out: &mut String) {
     let host = host::here();
-    let _ = writeln!(out, "tailback {}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "tailback {} ({})", env!("CARGO_PKG_VERSION"), env!("TAILBACK_BUILD"));
     let _ = writeln!(
         out,
         "machine    {}: {}, {} processors, {:.1} GiB",

@@ -68,7 +68,7 @@ pub fn welcome() -> String {
 pub fn command() -> Command {
     Command::new("tailback")
         .about("Measure, model and predict congestion in HPC networks")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(concat!(env!("CARGO_PKG_VERSION"), " (", env!("TAILBACK_BUILD"), ")"))
         .infer_subcommands(true)
         .after_help("Exit codes: 0 good, 1 failure, 2 usage, 3 a threshold missed, 4 wrong data, 5 something asked for did not run or was not saved, 77 nothing was measured or compared; the reason is printed.")
         .subcommands(COMMANDS.iter().map(|c| (c.line)()))

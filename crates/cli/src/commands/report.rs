@@ -2,7 +2,7 @@
 
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
-use crate::options::{TABLE, format_option, records, value};
+use crate::options::{TABLE, format_of, format_options, records, value};
 use crate::output;
 use crate::published::{has_modes, with};
 use crate::show::{exit_of_all, open};
@@ -25,7 +25,7 @@ fn command() -> Command {
     Command::new("report")
         .about("Show recorded runs")
         .arg(records())
-        .arg(format_option())
+        .args(format_options())
         .arg(value("with", "SYSTEM|FILE.csv", what).action(ArgAction::Append))
         .after_help(format!(
             "Published systems of HPC Challenge: {known}; those of GPCNeT are on each of its pages.\n{TABLE}"
@@ -34,7 +34,7 @@ fn command() -> Command {
 
 /// Prints the records: as one document where the format can, else one after the other.
 fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let format = format(args.get_one::<String>("format").expect("it has a default")).map_err(Fail::usage)?;
+    let format = format(format_of(args)).map_err(Fail::usage)?;
     let paths = args.get_many::<PathBuf>("records").expect("it is required");
     let records: Vec<RunRecord> = paths.map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();

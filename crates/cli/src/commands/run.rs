@@ -4,7 +4,7 @@ use super::entry::CommandEntry;
 use crate::drive::{Order, drive, once};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
-use crate::options::{flag, possible, run_options, value};
+use crate::options::{flag, format_of, possible, run_options, value};
 use crate::runner;
 use crate::show::text_of;
 use bench::kernels::command::COMMAND;
@@ -148,7 +148,7 @@ fn refuse_commands(plan: &Plan, path: &Path) -> anyhow::Result<()> {
 
 fn show(args: &ArgMatches, target: &Target, order: &Order, experiment: &dyn Experiment) -> anyhow::Result<Exit> {
     let Some(finished) = drive(target, order, experiment)? else { return Ok(Exit::Good) };
-    let text = text_of(&finished.record, args.get_one::<String>("format").expect("it has a default"))?;
+    let text = text_of(&finished.record, format_of(args))?;
     finished.print(&text)
 }
 

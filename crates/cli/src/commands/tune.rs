@@ -33,8 +33,9 @@ fn command() -> Command {
         .required(true)
         .value_parser(value_parser!(PathBuf))
         .value_hint(ValueHint::FilePath);
-    let options =
-        run_options().into_iter().filter(|o| !["plan-only", "dry-run", "format"].contains(&o.get_id().as_str()));
+    let options = run_options()
+        .into_iter()
+        .filter(|o| !["plan-only", "dry-run", "format", "verbose"].contains(&o.get_id().as_str()));
     let kernels = |arg| possible(arg, bench::kernels::names());
     Command::new("tune")
         .about("Find the congestors that load the network as a recorded run did, by its counters")

@@ -1,7 +1,7 @@
 //! Whether a plan can be run: what can be told without a table of kernels. Linear in the plan but for sorting, and no number in a plan,
 //! whatever it is, makes it panic: plans come from files.
 
-use super::{Job, Members, Phase, Plan, RankAt, Role, Stop};
+use super::{Job, Members, NodeOrder, Phase, Plan, RankAt, Role, Stop};
 use spec::units::LONGEST_S;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,6 +27,11 @@ pub enum PlanError {
     /// The same of all phases together.
     #[error("{0} jobs in all phases are too many for a plan; at most {MOST_JOBS}: ask for fewer repetitions or flows")]
     Jobs(u64),
+    /// An order by a list needs one, and a list the order.
+    #[error(
+        "`canary_nodes` has {0} names and the node order is {1}; a list goes with the order `listed`, and that with a list of some nodes"
+    )]
+    Listed(usize, &'static str),
     /// A rate that is none.
     #[error("`ejection` is {0}; it is a rate in bytes per second, above 0")]
     Ejection(f64),
@@ -100,6 +105,13 @@ impl Plan {
         }
         Plan::may_have(&[self.phases.len()], 1)?;
         Plan::may_have(&[1], self.phases.iter().map(|p| p.jobs.len()).sum())?;
+        let (listed, names) = (self.node_order == NodeOrder::Listed, self.canary_nodes.len());
+        if listed != (names > 0) || names > nodes as usize {
+            return Err(PlanError::Listed(names, if listed { "`listed`" } else { "another" }));
+        }
+        if let Some(name) = twice(self.canary_nodes.iter()) {
+            return Err(PlanError::Twice(format!("node `{name}` in `canary_nodes`")));
+        }
         if let Some(rate) = self.ejection.filter(|r| !(r.is_finite() && *r > 0.0)) {
             return Err(PlanError::Ejection(rate));
         }

@@ -40,7 +40,9 @@ const fn plain(name: &'static str, about: &'static str, one: Write) -> Format {
 
 /// Every format, in the order of the help.
 pub const FORMATS: &[Format] = &[
-    plain("text", "tables for people, with FOM lines and a RESULT line for scripts", text::write),
+    plain("text", "the answer for people, in a few lines, and a RESULT line", text::write),
+    plain("long", "every table that a terminal holds; --verbose is the same", text::write_long),
+    plain("fom", "figures of merit for scripts, FOM NAME VALUE UNIT, and a RESULT line", text::write_merits),
     plain("json", "the record itself", json::write),
     Format {
         together: Some(|views| Ok(html::page(views))),

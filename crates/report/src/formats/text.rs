@@ -1,30 +1,82 @@
-//! Tables for people; `FOM` lines and a `RESULT` line for tools that search text.
+//! The answer for people in as few lines as it takes, all that a terminal holds, and `FOM` lines for tools that search text. All end with
+//! a `RESULT` line.
 
 use crate::facts::{coverage, share};
-use crate::plain::{line, word};
+use crate::plain::{line, word, wrap};
 use crate::section::Room;
-use crate::subjects;
+use crate::subjects::{self, SUBJECTS};
 use crate::view::View;
 use std::fmt::Write;
 
+/// What was asked and what came of it.
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
+    let record = view.record;
+    let placements = match record.plan.placements {
+        1 => String::new(),
+        n => format!(", {n} placements"),
+    };
+    let title = format!(
+        "Tailback: {} on {}: {}{placements}, seed {}",
+        record.plan.suite,
+        view.machine(),
+        view.shape(),
+        record.plan.seed
+    );
+    let mut out = wrap(&title, "", "  ") + "\n";
+    for subject in SUBJECTS {
+        if let Some(text) = (subject.glance)(view) {
+            let _ = writeln!(out, "{}\n", text.trim_end());
+            continue;
+        }
+        for section in (subject.sections)(view).iter().filter(|s| s.room == Room::Terminal) {
+            let _ = writeln!(out, "{}\n", section.text().trim_end());
+        }
+    }
+    let warnings = view.warnings();
+    warnings.iter().for_each(|w| out += &wrap(w, "! ", "  "));
+    if let Some(all) = coverage(view) {
+        let _ = writeln!(out, "Data compared: {}", share(all));
+    }
+    result(&mut out, view);
+    Ok(out)
+}
+
+/// Everything that fits a terminal.
+pub(super) fn write_long(view: &View<'_>) -> Result<String, String> {
     let mut out = String::new();
     heading(&mut out, view);
     let warnings = view.warnings();
     if !warnings.is_empty() {
         out.push_str("Read this first:\n");
-        warnings.iter().for_each(|w| out.push_str(&format!("  ! {}\n", line(w))));
+        warnings.iter().for_each(|w| out += &wrap(w, "  ! ", "    "));
         out.push('\n');
     }
-    for section in subjects::sections(view).iter().filter(|s| s.room <= Room::Terminal) {
+    for section in subjects::sections(view).iter().filter(|s| s.room <= Room::Verbose) {
         let _ = writeln!(out, "{}\n", section.text().trim_end());
     }
     if let Some(all) = coverage(view) {
         let _ = writeln!(out, "Data compared: {}\n", share(all));
     }
-    merits(&mut out, view);
-    let _ = writeln!(out, "RESULT: {}", view.outcome().word());
+    result(&mut out, view);
     Ok(out)
+}
+
+/// `FOM name value unit`, one per line: stable names, plain numbers.
+pub(super) fn write_merits(view: &View<'_>) -> Result<String, String> {
+    let mut out = String::new();
+    for merit in subjects::merits(view) {
+        let value = merit.known.value;
+        // Six decimals of a latency in seconds would be no digits at all.
+        let small = value != 0.0 && value.abs() < 1e-3;
+        let value = if small { format!("{value:.6e}") } else { format!("{value:.6}") };
+        let _ = writeln!(out, "FOM {} {value} {}", word(&merit.name), merit.unit);
+    }
+    result(&mut out, view);
+    Ok(out)
+}
+
+fn result(out: &mut String, view: &View<'_>) {
+    let _ = writeln!(out, "RESULT: {}", view.outcome().word());
 }
 
 fn heading(out: &mut String, view: &View<'_>) {
@@ -39,15 +91,4 @@ fn heading(out: &mut String, view: &View<'_>) {
         let _ = writeln!(out, "Canaries on {} nodes; congestors on {on}", nodes(&canary.isolated.name));
     }
     out.push('\n');
-}
-
-/// `FOM name value unit`, one per line: stable names, plain numbers.
-fn merits(out: &mut String, view: &View<'_>) {
-    for merit in subjects::merits(view) {
-        let value = merit.known.value;
-        // Six decimals of a latency in seconds would be no digits at all.
-        let small = value != 0.0 && value.abs() < 1e-3;
-        let value = if small { format!("{value:.6e}") } else { format!("{value:.6}") };
-        let _ = writeln!(out, "FOM {} {value} {}", word(&merit.name), merit.unit);
-    }
 }

@@ -35,7 +35,7 @@ fn page_with(views: &[View<'_>], systems: &[System], room: Room) -> String {
     let left_out = match room {
         Room::OwnPage => None,
         Room::Page => Some("counters, networks and lists of tests"),
-        Room::Terminal | Room::Document => Some("distributions, counters, networks and lists of tests"),
+        Room::Terminal | Room::Verbose | Room::Document => Some("distributions, counters, networks and lists of tests"),
     };
     if let Some(parts) = left_out {
         page.say(&format!(

@@ -23,7 +23,7 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut all = Vec::new();
     let spread = widest(view);
     if !spread.rows.is_empty() {
-        let mut section = Section::new("Counters of loaded phases");
+        let mut section = Section::with_room(Room::Verbose, "Counters of loaded phases");
         section.list(spread);
         section.say("Over nodes, largest spread first; the record holds all counters.");
         all.push(section);

@@ -24,6 +24,8 @@ pub struct Subject {
     pub name: &'static str,
     /// What it shows, in a few words.
     pub about: &'static str,
+    /// The answer in a few lines of a terminal, instead of its sections there; none where those are short enough.
+    pub glance: fn(&View<'_>) -> Option<String>,
     /// Its sections of one record; none of records that hold nothing of its kind.
     pub sections: fn(&View<'_>) -> Vec<Section>,
     /// Its figures of merit.
@@ -34,13 +36,14 @@ pub struct Subject {
 
 /// One that has sections only; entries say what they have more.
 const fn plain(name: &'static str, about: &'static str, sections: fn(&View<'_>) -> Vec<Section>) -> Subject {
-    Subject { name, about, sections, merits: |_| Vec::new(), together: |_, _| Vec::new() }
+    Subject { name, about, glance: |_| None, sections, merits: |_| Vec::new(), together: |_, _| Vec::new() }
 }
 
 /// Every subject, in the order of reports: results that people know, then what they rest on.
 pub const SUBJECTS: &[Subject] = &[
     plain("missing", "what was asked for and did not run", missing::sections),
     Subject {
+        glance: impact::glance,
         merits: impact::merits,
         together: impact::together,
         ..plain("impact", "tests alone and under load", impact::sections)

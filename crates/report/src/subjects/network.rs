@@ -21,7 +21,7 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut all = Vec::new();
     let stalls = stalls(record);
     if !stalls.rows.is_empty() {
-        let mut section = Section::new("Cables that stalled longest");
+        let mut section = Section::with_room(Room::Verbose, "Cables that stalled longest");
         section.list(stalls);
         section.say("Share of the time in which packets waited for room beyond a free cable; the page draws all of them over time.");
         all.push(section);

@@ -27,7 +27,9 @@ pub fn format(format: &Format, record: &RunRecord) -> Result<Compared, String> {
     }
     let all = merits(&view);
     match format.name {
-        "text" => Ok(by_name(&all, &fom_lines(&text))? + by_table(&all, &of_text(&text), record)?),
+        "text" => rows_of_tests(&text, &view),
+        "long" => by_table(&all, &of_text(&text), record),
+        "fom" => by_name(&all, &fom_lines(&text)),
         "csv" => by_name(&all, &merit_rows(&text)),
         "openmetrics" => by_name(&all, &merit_gauges(&text)),
         "markdown" => by_table(&all, &of_markdown(&text), record),
@@ -38,7 +40,11 @@ pub fn format(format: &Format, record: &RunRecord) -> Result<Compared, String> {
 
 /// People's formats have the title of every section that a terminal has room for; data have every measured phase.
 fn has_every_subject(name: &str, text: &str, view: &View<'_>) -> Result<(), String> {
-    if matches!(name, "text" | "markdown" | "html") {
+    // These two leave most of it out.
+    if matches!(name, "text" | "fom") {
+        return if text.contains("RESULT: ") { Ok(()) } else { Err("the result is missing".into()) };
+    }
+    if matches!(name, "long" | "markdown" | "html") {
         for section in tailback_report::subjects::sections(view).iter().filter(|s| s.room == Room::Terminal) {
             if !text.contains(section.title.as_str()) {
                 return Err(format!("the section `{}` is missing", section.title));
@@ -65,6 +71,25 @@ pub fn subject(subject: &Subject, record: &RunRecord) -> Result<Compared, String
         return Err("figures of merit without a section".into());
     }
     by_table(&merits, &of_text(&text), record)
+}
+
+/// The short text has a row for each test under load, with its impact.
+fn rows_of_tests(text: &str, view: &View<'_>) -> Result<Compared, String> {
+    let mut found = 0;
+    for canary in view.canaries.iter().filter(|_| view.canaries.iter().any(|c| c.impact().is_some())) {
+        let row = text.lines().find(|l| l.trim_start().starts_with(canary.name) && l.starts_with("  "));
+        let row = row.ok_or(format!("no row of {}", canary.name))?;
+        let Some(impact) = canary.impact() else { continue };
+        let (value, interval) = (impact.average.value, impact.average.interval);
+        // Two digits or three.
+        let within = if interval.is_some_and(|i| i.relative(value) > 0.1) { 0.06 } else { 0.006 };
+        let near = |word: &str| word.parse::<f64>().is_ok_and(|x| (x / value - 1.0).abs() < within);
+        if !row.split_whitespace().any(near) {
+            return Err(format!("its row has no {:.3}: {row}", impact.average.value));
+        }
+        found += 1;
+    }
+    Ok(found)
 }
 
 fn fom_lines(text: &str) -> Vec<(String, f64)> {

@@ -3,10 +3,11 @@
 //! Names of nodes and switches come from elsewhere, so only those that can stand in a machine file are taken. What these files do not say
 //! (latencies, buffers, how many cables Slurm's trees have) is left at the defaults, and the machine file says so.
 
+use spec::hosts::{expand, name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Names that a list may stand for, and lines of a file, at most.
+/// Lines of a file at most.
 const MOST: usize = 1 << 20;
 
 /// What was found.
@@ -16,6 +17,8 @@ pub struct Imported {
     pub nodes: Vec<(String, Vec<String>)>,
     /// Two switches, how many cables, and their rate in bytes per second if it is known.
     pub cables: Vec<Joined>,
+    /// The group of a switch, where there are groups.
+    pub groups: BTreeMap<String, String>,
     /// What was assumed, in sentences.
     pub assumed: Vec<String>,
 }
@@ -59,62 +62,6 @@ pub fn import(text: &str) -> Result<Imported, String> {
     Ok(found)
 }
 
-/// A name that can stand in a machine file.
-fn name(text: &str, line: &str) -> Result<String, String> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || "-_.+/".contains(c);
-    match !text.is_empty() && text.len() <= 64 && text.chars().all(fine) {
-        true => Ok(text.to_string()),
-        false => {
-            let shown: String = line.chars().take(60).collect::<String>().escape_default().collect();
-            Err(format!("`{shown}`: names have 1 to 64 letters, digits and -_.+/"))
-        }
-    }
-}
-
-/// The names of a list as Slurm writes them: `n[1-2,05],m3`.
-fn expand(list: &str, line: &str) -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
-    let (mut depth, mut word) = (0, String::new());
-    for c in list.chars().chain([',']) {
-        depth += i32::from(c == '[') - i32::from(c == ']');
-        if c == ',' && depth == 0 {
-            expand_one(&std::mem::take(&mut word), line, &mut names)?;
-        } else {
-            word.push(c);
-        }
-    }
-    // Behind a bracket that is never closed the comma at the end is part of the word.
-    if depth != 0 {
-        return Err(format!("`{}`: a bracket is not closed", list.escape_default()));
-    }
-    Ok(names)
-}
-
-fn expand_one(word: &str, line: &str, names: &mut Vec<String>) -> Result<(), String> {
-    if word.is_empty() {
-        return Ok(());
-    }
-    let Some((stem, rest)) = word.split_once('[') else {
-        names.push(name(word, line)?);
-        return Ok(());
-    };
-    let (ranges, tail) = rest.split_once(']').ok_or_else(|| format!("`{word}`: the bracket is not closed"))?;
-    for range in ranges.split(',') {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        let (Ok(first), Ok(last)) = (from.parse::<usize>(), to.parse::<usize>()) else {
-            return Err(format!("`{word}`: `{range}` is no range of numbers"));
-        };
-        if last < first || last - first >= MOST || names.len() > MOST {
-            return Err(format!("`{word}`: too many names; at most {MOST}"));
-        }
-        let width = if from.starts_with('0') { from.len() } else { 0 };
-        for number in first..=last {
-            names.push(name(&format!("{stem}{number:0width$}{tail}"), line)?);
-        }
-    }
-    Ok(())
-}
-
 /// The lines of a file without comments and without those that are empty then.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty())
@@ -147,19 +94,24 @@ fn slurm(text: &str) -> Result<Imported, String> {
         };
         found.nodes.push((switch, nodes));
     }
+    found.group_by_parents();
     found
         .assumed
         .push("Slurm does not know how many cables join two switches: one each; write `x18` behind them".into());
     Ok(found)
 }
 
-/// A list of cables: `leaf1 spine1 x3 25GB/s`, `nodes n[1-18] leaf1`.
+/// A list of cables: `leaf1 spine1 x3 25GB/s`, `nodes n[1-18] leaf1`, `group g1 leaf[1-4]`.
 fn listed(text: &str) -> Result<Imported, String> {
     let mut found = Imported::default();
     for line in lines(text) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["nodes", nodes, switch] => found.nodes.push((name(switch, line)?, expand(nodes, line)?)),
+            ["group", group, switches] => {
+                let group = name(group, line)?;
+                found.groups.extend(expand(switches, line)?.into_iter().map(|switch| (switch, group.clone())));
+            }
             [a, b, ..] => {
                 // Rates and times are read with the machine file, which names what it cannot read.
                 let (a, b) = (name(a, line)?, name(b, line)?);
@@ -235,10 +187,37 @@ fn rate(rest: &str) -> String {
 }
 
 impl Imported {
+    /// In a tree, the switches below one that is next to switches with nodes are a group, and so is every switch further up.
+    fn group_by_parents(&mut self) {
+        let leaf = |switch: &str| self.nodes.iter().any(|(name, nodes)| name == switch && !nodes.is_empty());
+        let below: BTreeMap<&str, &str> =
+            self.cables.iter().filter(|c| leaf(&c.a)).map(|c| (c.a.as_str(), c.b.as_str())).collect();
+        if below.is_empty() {
+            return;
+        }
+        let group = |(switch, _): &(String, Vec<String>)| {
+            (switch.clone(), below.get(switch.as_str()).map_or_else(|| switch.clone(), |up| up.to_string()))
+        };
+        self.groups = self.nodes.iter().map(group).collect();
+    }
+
+    /// The switch and, if it is known, the group of a node, which may have a domain behind its name here or there.
+    pub fn home(&self, node: &str) -> Option<(&str, Option<&str>)> {
+        let short = |name: &str| name.split('.').next().unwrap_or(name).to_string();
+        let wanted = short(node);
+        let (switch, _) = self.nodes.iter().find(|(_, nodes)| nodes.iter().any(|n| n == node || short(n) == wanted))?;
+        Some((switch, self.groups.get(switch).map(String::as_str)))
+    }
+
     /// All nodes, each once, in the order of the switches.
     pub fn node_names(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         self.nodes.iter().flat_map(|(_, nodes)| nodes).map(String::as_str).filter(|n| seen.insert(*n)).collect()
+    }
+
+    /// How a machine file says the group of a switch.
+    fn group_of(&self, switch: &str) -> String {
+        self.groups.get(switch).map_or(String::new(), |group| format!(":{group}"))
     }
 
     /// The machine file.
@@ -267,10 +246,10 @@ impl Imported {
         }
         let _ = writeln!(text, "[topology]\nkind = \"cables\"\nswitches = \"\"\"");
         for (switch, nodes) in &self.nodes {
-            let _ = writeln!(text, "{switch}:{}", nodes.len());
+            let _ = writeln!(text, "{switch}:{}{}", nodes.len(), self.group_of(switch));
         }
         others.iter().for_each(|switch| {
-            let _ = writeln!(text, "{switch}:0");
+            let _ = writeln!(text, "{switch}:0{}", self.group_of(switch));
         });
         let _ = writeln!(text, "\"\"\"\ncables = \"\"\"");
         for Joined { a, b, count, more } in &self.cables {
@@ -320,6 +299,27 @@ mod tests {
         let fast = fabric(IB);
         let cable = fast.links.iter().find(|l| l.kind == "local").unwrap();
         assert_eq!(cable.rate, 12.5e9);
+    }
+
+    #[test]
+    fn a_node_has_a_switch_and_perhaps_a_group() {
+        let tree = "SwitchName=l0 Nodes=a[0-1]\nSwitchName=l1 Nodes=a[2-3]\nSwitchName=l2 Nodes=b0\nSwitchName=m0 Switches=l[0-1]\n\
+                    SwitchName=m1 Switches=l2\nSwitchName=top Switches=m[0-1]\n";
+        let found = import(tree).unwrap();
+        for (node, home) in [
+            ("a1", Some(("l0", Some("m0")))),
+            ("a3.site.org", Some(("l1", Some("m0")))),
+            ("b0", Some(("l2", Some("m1")))),
+            ("c", None),
+        ] {
+            assert_eq!(found.home(node), home, "{node}");
+        }
+        let built = fabric(tree);
+        let group = |switch: usize| built.switches[switch].group;
+        assert!(group(0) == group(1) && group(0) == group(3) && group(0) != group(2) && group(5) != group(3));
+        let listed = import("nodes n1 a\nnodes n2 b\na b\ngroup g a\n").unwrap();
+        assert_eq!((listed.home("n1"), listed.home("n2")), (Some(("a", Some("g"))), Some(("b", None))));
+        assert_eq!(import(IB).unwrap().home("n3"), Some(("S-20", None)));
     }
 
     #[test]

@@ -128,6 +128,12 @@ impl Simulator {
         lock(&self.after).film.clone()
     }
 
+    /// The switch of a node's first NIC, and that switch's group.
+    pub fn home(&self, node: usize) -> (u32, u32) {
+        let switch = self.fabric.endpoints[node * self.fabric.config.nic.per_node].switch;
+        (switch, self.fabric.switches[switch as usize].group)
+    }
+
     /// The closed form of a lone message's time between two ranks of different nodes, from the start of the send to the end
     /// of the receive, which is posted before: see the fabric's `wire_time`. Longer than `protocol.eager`, it pays for a
     /// request and its answer first.

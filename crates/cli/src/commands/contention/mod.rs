@@ -70,7 +70,8 @@ fn measuring(command: Command, repeats: &'static str) -> Command {
         .arg(number("repeats", 10_000, "Repetitions; the first is dropped if there are three").default_value(repeats))
         .arg(value("lead", "TIME", "Wait of all senders in which the barriers of all flows end [default: 2ms]"))
         .arg(flag("json", "As JSON"))
-        .args(run_options())
+        // Campaigns have tables of their own.
+        .args(run_options().into_iter().filter(|o| !["format", "verbose"].contains(&o.get_id().as_str())))
 }
 
 fn predict_command() -> Command {

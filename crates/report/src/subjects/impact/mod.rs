@@ -1,18 +1,20 @@
 //! What congestion does to a test: alone against loaded, each congestor alone, and what the congestors moved meanwhile.
 
 mod distributions;
+mod glance;
 mod placements;
 mod systems;
 
 use crate::grid::Grid;
 use crate::known::{Known, mean, quantile};
 use crate::merit::Merit;
-use crate::section::{Block, Headline, Section};
+use crate::section::{Block, Headline, Room, Section};
 use crate::svg::heat::{Heat, heat};
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Scale, Svg};
 use crate::table::{digits, factor, gigabytes_per_s, known};
 use crate::view::{Canary, Impact, View, gpcnet_title};
+pub use glance::glance;
 use record::{Direction, JobRecord, Metric};
 pub use systems::across as together;
 
@@ -32,6 +34,7 @@ fn impacts(view: &View<'_>) -> Option<Section> {
         return None;
     }
     let mut section = Section::new("Impact of congestion");
+    glance::answer(view).into_iter().for_each(|sentence| section.say(sentence));
     let headlines = view.canaries.iter().filter_map(headline).collect();
     section.blocks.push(Block::Headlines(headlines));
     section.list(table(&view.canaries));
@@ -67,7 +70,7 @@ fn few(canary: &Canary<'_>) -> bool {
 fn table(canaries: &[Canary<'_>]) -> Grid {
     let header =
         ["Test", "unit", "alone: avg", "alone: 99%", "loaded: avg", "loaded: 99%", "impact: avg", "impact: 99%"];
-    let mut grid = Grid::new("Impact of congestion", &header);
+    let mut grid = Grid::new("Impact of congestion on each test", &header);
     let nothing = || ["-".to_string(), "-".to_string()];
     for canary in canaries {
         let (scale, unit) = canary.isolated.metric.shown();
@@ -219,7 +222,7 @@ fn throughput(canaries: &[Canary<'_>]) -> Option<Section> {
     if grid.rows.is_empty() {
         return None;
     }
-    let mut section = Section::new("What the congestors moved");
+    let mut section = Section::with_room(Room::Verbose, "What the congestors moved");
     section.figure(
         "Bytes sent by each congestor in a second, all its ranks together, while a test was measured.",
         vec![bars_of(&bars)],
