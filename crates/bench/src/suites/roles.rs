@@ -83,7 +83,9 @@ fn listed(params: &Params, nodes: u32) -> Result<Vec<String>, SuiteError> {
     match clash.iter().find(|(name, usual)| params.word(name) != *usual) {
         _ if list.is_empty() => Ok(names),
         Some((name, _)) => Err(refuse(format!("all other nodes load; leave out {name}"))),
-        None if names.len() < CANARIES as usize => Err(refuse(format!("at least {CANARIES} nodes must measure"))),
+        None if names.len() < CANARIES as usize => {
+            Err(refuse(format!("at least {CANARIES} nodes must measure; lists are written n[1-4] or [0-3]")))
+        }
         None if names.len() as u32 > nodes.saturating_sub(2) => {
             Err(refuse(format!("{} of {nodes} nodes; leave 2 that load at least", names.len())))
         }

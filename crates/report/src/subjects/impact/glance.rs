@@ -8,11 +8,6 @@ use record::{Direction, JobRecord};
 
 /// Above this factor between the worst and the best placement, where a job lands is worth a sentence.
 const PLACES_MATTER: f64 = 1.5;
-/// The loaded tail in drain times: what is usual without congestion control, and with one that works.
-const UNCONTROLLED: f64 = 0.4;
-const MOST_UNCONTROLLED: f64 = 7.0;
-const CONTROLLED: f64 = 0.1;
-
 /// The answer, if tests ran under load.
 pub fn glance(view: &View<'_>) -> Option<String> {
     if view.canaries.iter().all(|c| c.impact().is_none()) {
@@ -136,16 +131,13 @@ fn places(canary: &Canary<'_>) -> Option<String> {
     }
 }
 
+/// What is usual stands beside it, and no reason: a load that does not reach the test looks like a control that works.
 fn drain(test: &str, ratio: f64) -> String {
-    let meaning = match ratio {
-        r if r < CONTROLLED => "a congestion control works",
-        r if r > MOST_UNCONTROLLED => "more than usual even without congestion control (0.4 to 7)",
-        r if r < UNCONTROLLED => {
-            "more than usual with a congestion control that works (0.1), less than without (0.4 to 7)"
-        }
-        _ => "as usual without congestion control (0.4 to 7)",
-    };
-    format!("The loaded tail of {} is {} of an incast's drain time: {meaning}.", line(test), digits(ratio))
+    let (test, ratio) = (line(test), digits(ratio));
+    format!(
+        "The loaded tail of {test} is {ratio} of an incast's drain time; usual is 0.4 to 7 without congestion control and below 0.1 \
+         with one that works."
+    )
 }
 
 #[cfg(test)]
@@ -160,17 +152,5 @@ mod tests {
         };
         assert!(of(1.05, Some((1.01, 1.1))) && of(1.2, None));
         assert!(!of(3.0, Some((0.9, 9.0))) && !of(1.05, None) && !of(f64::NAN, None));
-    }
-
-    #[test]
-    fn drain_times_tell_a_control_that_works_from_none() {
-        for (ratio, says) in [
-            (0.05, "a congestion control works"),
-            (0.2, "less than without"),
-            (0.92, "as usual without"),
-            (62.0, "even without"),
-        ] {
-            assert!(drain("a", ratio).contains(says), "{}", drain("a", ratio));
-        }
     }
 }
