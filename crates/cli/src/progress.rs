@@ -85,10 +85,19 @@ impl Watch {
         if loads_only && !self.ask_to_stop() {
             return Wait::Yes;
         }
+        // All that was asked for is measured and saved: the end that is on its way is the right one.
+        if self.is_over() {
+            return Wait::Yes;
+        }
         // A launcher ends the others when a rank dies: whoever knows which one says so first.
         let reason = self.cause().unwrap_or_else(|| reason.into());
         self.give_up(&reason);
         Wait::No(reason)
+    }
+
+    /// Whether everything was measured, where the record is kept.
+    fn is_over(&self) -> bool {
+        self.lock().record.as_ref().is_some_and(|record| record.status == Status::Complete)
     }
 
     /// From the first sign of life or time limit on, ends the run as incomplete if a job of a real machine falls silent or a phase
@@ -244,6 +253,10 @@ impl Watch {
         let mut state = self.lock();
         if let Some(bar) = &state.bar {
             bar.abandon();
+        }
+        // What is complete stays so: a rank that ends badly after the last phase takes nothing away.
+        if state.record.as_ref().is_some_and(|record| record.status == Status::Complete) {
+            return true;
         }
         if std::mem::replace(&mut state.given_up, true) {
             return state.record.is_some();
