@@ -289,10 +289,25 @@ pub trait Pattern {
     fn results(&mut self) -> Vec<NamedNumber> {
         Vec::new()
     }
+    /// What this rank reached with each other rank of the communicator, where a test is about pairs. Asked for once, after the last block.
+    fn meetings(&mut self) -> Vec<Meeting> {
+        Vec::new()
+    }
     /// What a reader must know: the library that computed, an algorithm that was chosen. Asked for once, after the last block.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// What one rank sent to another while it received as much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Meeting {
+    /// The other, by its number in the communicator.
+    pub peer: usize,
+    /// Bytes in all.
+    pub bytes: f64,
+    /// How long that took.
+    pub seconds: f64,
 }
 
 /// One named number of one rank.

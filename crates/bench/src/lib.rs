@@ -19,7 +19,7 @@ pub use counters::Counters;
 pub use engine::wire;
 pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run};
 pub use experiments::{Experiment, SuiteRun};
-pub use kernel::{Arithmetic, Kernel, Merge, NamedNumber, Pattern, Progress, Setup};
+pub use kernel::{Arithmetic, Kernel, Meeting, Merge, NamedNumber, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, called};
 pub use layout::{Home, NodeFacts, Seat, is_listed, places};
 pub use site::{Ask, Scout, Site};

@@ -295,6 +295,11 @@ pub fn read(name: &str) -> anyhow::Result<(String, String, sim::Config)> {
 /// Reads a machine file, or says which machines there are.
 fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
     let path = Path::new(name);
+    if ["mpi", "local"].contains(&name) {
+        return Err(Fail::usage(format!(
+            "`{name}` is a real machine; this needs a simulated one: a built-in name or a file"
+        )));
+    }
     if !path.exists() {
         let known = sim::BUILTIN.iter().map(|(name, _)| *name).chain(["mpi", "local"]);
         let text = spec::near::unknown("machine", name, known);
@@ -302,6 +307,12 @@ fn machine_file(name: &str) -> anyhow::Result<(String, String)> {
     }
     let text =
         std::fs::read_to_string(path).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {name}: {e}")))?;
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        // Every default of a machine would do, and a slip in a script would go unnoticed.
+        return Err(Fail::usage(format!(
+            "the machine file {name} says nothing; one begins with [topology], see `tailback list machines`"
+        )));
+    }
     let stem = path.file_stem().map_or_else(|| name.to_string(), |s| s.to_string_lossy().into_owned());
     Ok((stem, text))
 }

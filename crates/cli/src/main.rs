@@ -15,6 +15,7 @@ mod parts;
 mod progress;
 mod published;
 mod pulse;
+mod role_env;
 mod runner;
 mod scout;
 mod sentinel;

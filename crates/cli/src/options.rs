@@ -135,7 +135,3 @@ pub(crate) fn records() -> Arg {
 
 /// What a table of published systems looks like.
 pub(crate) const TABLE: &str = "A table begins with the line source,system,nodes,ppn,HPL_Tflops,PTRANS_GBs,... whose further names are keys of the original's summary.";
-
-pub(crate) fn text_or_markdown() -> Arg {
-    value("format", "FORMAT", "How tables are written").default_value("text").value_parser(["text", "markdown"])
-}

@@ -18,6 +18,8 @@ pub fn open(path: &Path) -> anyhow::Result<RunRecord> {
 /// The exit code that tells the outcome of a record.
 pub fn exit_of(record: &RunRecord) -> Exit {
     match record.outcome() {
+        // What was asked is whether a part is slow: a script must not have to read the answer.
+        Outcome::Pass if report::has_suspects(&View::new(record)) => Exit::Threshold,
         Outcome::Pass => Exit::Good,
         Outcome::Fail => Exit::WrongData,
         Outcome::Incomplete => Exit::Incomplete,
@@ -28,7 +30,8 @@ pub fn exit_of(record: &RunRecord) -> Exit {
 /// The exit code of several records: that of the one that says the worst.
 pub fn exit_of_all(records: &[RunRecord]) -> Exit {
     let all: Vec<Exit> = records.iter().map(exit_of).collect();
-    let worst = [Exit::WrongData, Exit::Incomplete, Exit::Skipped].into_iter().find(|exit| all.contains(exit));
+    let worst =
+        [Exit::WrongData, Exit::Incomplete, Exit::Skipped, Exit::Threshold].into_iter().find(|exit| all.contains(exit));
     worst.unwrap_or(Exit::Good)
 }
 

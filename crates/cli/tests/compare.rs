@@ -134,6 +134,43 @@ fn a_history_groups_what_can_be_compared_and_names_what_it_left_out() {
     let stdout = text(&out.stdout);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(stdout.contains("1 run, ") && stdout.contains("5 runs, "), "{stdout}");
-    assert!(stdout.contains("12 nodes") && stdout.contains("left out: ") && stdout.contains("before"), "{stdout}");
+    assert!(stdout.contains("12 nodes") && stdout.contains("left out: ") && stdout.contains("as usual"), "{stdout}");
     assert_eq!(tailback(&dir, &["history", "nowhere"]).status.code(), Some(1));
+}
+
+#[test]
+fn acceptance_says_met_missed_and_not_there_and_pipelines_can_read_it() {
+    let dir = folder("compare-accept");
+    run(&dir, "a", &["--nodes", "10"]);
+    let accept = |file: &str, format: &str| {
+        fs::write(dir.join("site.toml"), file).unwrap();
+        tailback(&dir, &["accept", "site.toml", "a", "--format", format])
+    };
+    let good = "reference = \"a\"\n[[require]]\nfigure = \"gpcnet.*.isolated.avg\"\nat_most = \"1.5 x reference\"\n";
+    let out = accept(good, "text");
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stdout).ends_with("ACCEPTED: 3 met, 0 missed, 0 not sure, 0 not there\n"),
+        "{}",
+        text(&out.stdout)
+    );
+    let bad = format!(
+        "{good}[[require]]\nfigure = \"gpcnet.p2p-lat.impact\"\nbelow = 0.001\n[[require]]\nfigure = \"hpcc.hpl\"\nabove = \"1 Tflop/s\"\n"
+    );
+    let out = accept(&bad, "junit");
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("tests=\"5\" failures=\"2\""), "{}", text(&out.stdout));
+    let json: serde_json::Value = serde_json::from_str(&text(&accept(&bad, "json").stdout)).unwrap();
+    assert_eq!((&json["accepted"], &json["requirements"][4]["outcome"]), (&false.into(), &"not-there".into()));
+    let system = "reference = \"Malbec 485 x 20\"\n[[require]]\nfigure = \"gpcnet.p2p-lat.isolated.avg\"\nat_most = \"100 x reference\"\n";
+    assert_eq!(accept(system, "text").status.code(), Some(0));
+    for (file, says) in [
+        ("reference = \"summit\"\n[[require]]\nfigure = \"x\"\nbelow = 1", "several are published"),
+        ("reference = \"nowhere\"\n[[require]]\nfigure = \"x\"\nbelow = 1", "no such run"),
+        ("[[require]]\nfigure = \"x\"", "line 1: `x` has no limit"),
+    ] {
+        let out = accept(file, "text");
+        assert_eq!(out.status.code(), Some(2), "{file}");
+        assert!(text(&out.stderr).contains(says), "{file}: {}", text(&out.stderr));
+    }
 }

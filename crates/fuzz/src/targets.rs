@@ -152,6 +152,11 @@ fn requirement(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(requirement) = report::compare::require::Requirement::parse(text) {
         let _ = requirement.check(&[]);
+        assert!(!requirement.is_about("") || requirement.name.chars().all(|c| c == '*'));
+    }
+    if let Ok(file) = report::compare::acceptance::Acceptance::parse(text) {
+        let judged = file.judge(&[], &[]);
+        let _ = (judged.grid(), judged.json(), judged.junit());
     }
 }
 

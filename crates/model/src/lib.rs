@@ -8,3 +8,4 @@ pub mod contention;
 pub mod maxrate;
 pub mod numeric;
 pub mod schema;
+pub mod suspects;

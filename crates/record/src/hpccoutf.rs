@@ -266,9 +266,18 @@ fn phase(keys: &BTreeMap<&str, &str>, test: Test, ranks: u32, checked: &str) -> 
         coverage: None,
         notes: Vec::new(),
         results: results.collect(),
+        pairs: None,
         placements: Vec::new(),
     };
-    Some(PhaseRecord { name, about, elapsed_s: 0.0, jobs: vec![job], counters: Vec::new(), counted: BTreeMap::new() })
+    Some(PhaseRecord {
+        name,
+        about,
+        elapsed_s: 0.0,
+        began_s: None,
+        jobs: vec![job],
+        counters: Vec::new(),
+        counted: BTreeMap::new(),
+    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod legacy;
 pub mod metric;
 pub mod network;
 pub mod outcome;
+pub mod pairs;
 pub mod placement;
 pub mod plan;
 pub mod reference;
@@ -29,6 +30,7 @@ pub use histogram::Histogram;
 pub use metric::{Direction, Metric};
 pub use network::{BoxRecord, BundleRecord, NetworkRecord, Series, SliceRecord};
 pub use outcome::{Missing, Outcome};
+pub use pairs::{PairNode, PairValue, PairsRecord};
 pub use placement::PlacementRecord;
 pub use plan::{
     Instances, Job, MOST_PLACEMENTS, Members, NodeOrder, Payload, Phase, Plan, PlanError, Pulse, RankAt, Role, Stop,

@@ -5,6 +5,7 @@ use crate::batches::Batches;
 use crate::histogram::Histogram;
 use crate::metric::Metric;
 use crate::network::NetworkRecord;
+use crate::pairs::PairsRecord;
 use crate::placement::PlacementRecord;
 use crate::plan::{Plan, Role};
 use crate::summary::Summary;
@@ -166,6 +167,9 @@ pub struct PhaseRecord {
     pub about: About,
     /// Its duration on the machine's clock, in seconds; of one placement on average, if there are several.
     pub elapsed_s: f64,
+    /// When it began, in seconds of the machine's clock since the run's first phase, if it is one of a series over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_s: Option<f64>,
     /// Its jobs.
     pub jobs: Vec<JobRecord>,
     /// Counters around the phase.
@@ -225,6 +229,9 @@ pub struct JobRecord {
     /// Named numbers beside the samples, in base units: sizes, residuals, rates of parts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<String, f64>,
+    /// What every pair of nodes reached, of a test of pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairsRecord>,
     /// What it measured in each placement, if the run covers several. What stands above is then over all of them: means and quantiles
     /// are geometric means with intervals from their spread, counts and samples are of all, and a batch is a placement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,6 +12,7 @@ pub mod html;
 pub mod known;
 pub mod merit;
 pub mod plain;
+mod runs;
 pub mod section;
 pub mod subjects;
 pub mod svg;
@@ -20,5 +21,5 @@ pub mod view;
 
 pub use formats::{FORMATS, Format, format, write_all};
 pub use merit::Merit;
-pub use subjects::{SUBJECTS, Subject, contention, maxrate, merits};
+pub use subjects::{SUBJECTS, Subject, contention, has_suspects, maxrate, merits};
 pub use view::View;

@@ -57,7 +57,7 @@ fn several_records_are_one_page_one_table_one_exposition() {
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
     let write = |name: &str| write_all(format(name).unwrap(), &views).unwrap();
     assert_eq!(write("html").matches("<html").count(), 1);
-    assert!(write("html").contains("Impact of congestion of run 2"));
+    assert!(write("html").contains("Runs side by side") && write("html").contains("All that this run says"));
     assert_eq!(write("csv").matches("run,suite").count(), 1);
     assert_eq!(write("openmetrics").matches("# EOF").count(), 1);
     assert_eq!(write("text").matches("RESULT: PASS").count(), 2);
@@ -66,12 +66,16 @@ fn several_records_are_one_page_one_table_one_exposition() {
 #[test]
 fn a_history_is_a_page_with_a_picture_for_each_figure_of_merit() {
     let records: Vec<_> = (1..=6).map(|i| gpcnet(if i == 6 { 3.0 } else { 1.0 }, i)).collect();
-    let run = |(i, record)| report::compare::history::Run { name: format!("<run> {i}"), record };
+    let run = |(i, record)| report::compare::history::Run {
+        name: format!("<run> {i}"),
+        record,
+        written: Some(86_400 * i as i64),
+    };
     let groups = report::compare::history::groups(records.iter().enumerate().map(run).collect());
     let page = report::html::history(&groups, "impact", &["<broken>".to_string()]);
     golden("history.html", &page);
     self_contained(&page);
-    assert!(page.contains("WORSE than before") && page.contains("&lt;broken&gt;"));
+    assert!(page.contains("WORSE than usual") && page.contains("&lt;broken&gt;"));
     assert!(report::html::history(&groups, "no such", &[]).contains("No figure of merit"));
 }
 
@@ -183,13 +187,13 @@ fn a_skipped_test_is_a_row_with_its_reason() {
 #[test]
 fn a_page_of_many_runs_leaves_out_parts_and_says_so() {
     let record = gpcnet(1.0, 1);
-    for (runs, distributions) in [(4, true), (20, false)] {
+    for (runs, tails) in [(4, true), (20, false)] {
         let views: Vec<View<'_>> = (0..runs).map(|_| View::new(&record)).collect();
         let page = report::html::page(&views);
         self_contained(&page);
-        assert_eq!(page.contains("Distributions alone and under load of run"), distributions, "{runs} runs");
+        assert_eq!(page.contains("<h3>Tails alone and under load</h3>"), tails, "{runs} runs");
         assert!(runs < 20 || page.contains("So many runs do not fit one page"));
-        assert!((1..=runs).all(|i| page.contains(&format!("Impact of congestion of run {i}<"))), "{runs} runs");
+        assert!((1..=runs).all(|i| page.contains(&format!(">Run {i}</h2>"))), "{runs} runs");
     }
 }
 
@@ -210,4 +214,18 @@ fn a_page_of_16384_nodes_with_many_counters_stays_small() {
     let page = report::html::page(&[View::new(&record)]);
     assert!(page.len() < 500_000, "{} bytes", page.len());
     assert!(page.contains("More counters than fit here"));
+}
+
+#[test]
+fn a_slow_node_is_named_in_every_format_for_people() {
+    let record = common::pairs();
+    let view = View::new(&record);
+    assert!(report::has_suspects(&view));
+    for name in ["text", "long", "markdown", "html"] {
+        let text = format(name).unwrap().write(&view).unwrap();
+        assert!(text.contains("Nodes to take out of service: node 5"), "{name}: {text}");
+    }
+    let mut sound = common::pairs();
+    sound.phases[0].jobs[0].pairs.as_mut().unwrap().values.retain(|v| !v.nodes.contains(&5));
+    assert!(!report::has_suspects(&View::new(&sound)));
 }

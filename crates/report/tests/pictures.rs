@@ -4,7 +4,7 @@ mod common;
 
 use common::golden;
 use tailback_report::svg::density::log_density;
-use tailback_report::svg::frame::{Axis, Frame};
+use tailback_report::svg::frame::{Axis, Frame, Labels};
 use tailback_report::svg::graph::{Arrow, graph};
 use tailback_report::svg::heat::{Heat, heat};
 use tailback_report::svg::kiviat::{Polygon, kiviat};
@@ -20,15 +20,15 @@ fn check(name: &str, svg: Svg) {
 }
 
 #[test]
-fn steps_lines_and_error_bars() {
-    let x = Axis { scale: Scale::log(1.0, 2000.0), label: "time [usec]", percent: false };
-    let y = Axis { scale: Scale::log(1e-4, 1.0), label: "share of samples", percent: true };
-    let mut frame = Frame::new("Steps", "Two histograms <with> text to escape.", 250.0, x, y);
-    frame.steps("s0", &[(1.0, 2.0, 0.7), (2.0, 4.0, 0.2), (8.0, 16.0, 0.01)]);
+fn shapes_lines_and_error_bars() {
+    let x = Axis { scale: Scale::log(1.0, 2000.0), label: "time [usec]", labels: Labels::Plain };
+    let y = Axis { scale: Scale::log(1e-4, 1.0), label: "share that is worse", labels: Labels::OneIn };
+    let mut frame = Frame::new("Frame", "A shape and a line, <with> text to escape.", 250.0, x, y);
+    frame.shape("s0", &[(1.0, 0.7), (2.0, 0.2), (16.0, 0.01), (1.0, 0.01)]);
     frame.line("s1", &[(1.0, 1e-3), (30.0, 0.3), (900.0, 2e-4)]);
     frame.dot("s2", (100.0, 0.1), Some((0.03, 0.4)), "a & b");
     frame.rule("s1", 1900.0, "99%: 1900", 1);
-    check("steps", frame.svg);
+    check("frame", frame.svg);
 }
 
 #[test]

@@ -64,6 +64,8 @@ pub struct Param {
     pub simulated: Option<&'static str>,
     /// Its greatest value, in base units: bytes, seconds, bytes per second. Checked before anything is made of the value.
     pub most: f64,
+    /// Its least value, in base units.
+    pub least: f64,
     /// Words that it may hold, where it is no single choice: for completion by the shell.
     pub known: Option<fn() -> Vec<&'static str>>,
 }
@@ -71,12 +73,18 @@ pub struct Param {
 impl Param {
     /// One with the same default on every machine.
     pub const fn new(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Param {
-        Param { name, about, kind, default, simulated: None, most: kind.most(), known: None }
+        Param { name, about, kind, default, simulated: None, most: kind.most(), least: f64::NEG_INFINITY, known: None }
     }
 
     /// The same with another greatest value than its kind's, in base units.
     pub const fn up_to(mut self, most: f64) -> Param {
         self.most = most;
+        self
+    }
+
+    /// The same with a least value, in base units: 0 of these would be a question without an answer.
+    pub const fn at_least(mut self, least: f64) -> Param {
+        self.least = least;
         self
     }
 
@@ -176,9 +184,10 @@ impl Param {
             Kind::Choice(words) if words.contains(&value) => return Ok(()),
             Kind::Choice(words) => return Err(format!("not one of {}", words.join(", "))),
         };
-        match number.abs() <= self.most {
-            true => Ok(()),
-            false => Err(format!("at most {}", self.show(self.most))),
+        match number {
+            n if n < self.least => Err(format!("at least {}", self.show(self.least))),
+            n if n.abs() <= self.most => Ok(()),
+            _ => Err(format!("at most {}", self.show(self.most))),
         }
     }
 

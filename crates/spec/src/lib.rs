@@ -3,6 +3,7 @@
 //! Nothing here knows of machines, kernels or files, and nothing of ours is below it.
 
 pub mod card;
+pub mod date;
 pub mod hosts;
 pub mod near;
 pub mod seed;

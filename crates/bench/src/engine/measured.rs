@@ -6,6 +6,7 @@
 use super::Beat;
 use super::heart::Heart;
 use super::looks::{End, Looks};
+use super::met::Met;
 use super::partial::Partial;
 use super::recorder::Recorder;
 use super::results::Results;
@@ -85,6 +86,7 @@ pub(super) fn measure(
         partial.coverage = looks.coverage(pattern);
         partial.notes.extend(pattern.notes());
         partial.results = Results::new(pattern.results());
+        partial.met = Met::new(pattern.meetings());
     }
     // A rank whose communicator is too small has looked at nothing, and all that was right.
     partial.verdict = Some(looks.verdict().unwrap_or(Verdict::Right { checked: 0 }));

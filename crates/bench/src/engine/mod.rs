@@ -11,6 +11,7 @@ mod groups;
 mod heart;
 mod looks;
 mod measured;
+mod met;
 mod partial;
 mod recorder;
 mod results;
@@ -29,8 +30,8 @@ use groups::Groups;
 use heart::Heart;
 use looks::Looks;
 use partial::Partial;
-use record::{Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
-use spec::Params;
+use record::{About, Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
+use spec::{Params, Time};
 use std::sync::Arc;
 
 /// What the engine cannot know but a record must hold.
@@ -117,6 +118,19 @@ struct Run<'a> {
     observer: &'a dyn Observer,
     counting: Option<Counting<'a>>,
     arithmetic: Arithmetic,
+    /// When the first phase could have begun.
+    start: Time,
+}
+
+impl<'a> Run<'a> {
+    /// Before the first phase. Collective.
+    fn new(stage: Stage<'a>, plan: &Plan) -> Run<'a> {
+        let Stage { world, seat, facts, observer, .. } = stage;
+        let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
+        let Plan { node_order, seed, payload, .. } = *plan;
+        let (placement, start) = (0, world.now());
+        Run { world, seat, node_order, seed, placement, payload, observer, counting, arithmetic, start }
+    }
 }
 
 /// Runs a plan. Collective over `world`. The record is returned on rank 0.
@@ -174,10 +188,9 @@ type Next<'n> = &'n mut dyn FnMut(Option<&mut RunRecord>) -> Result<Vec<Phase>, 
 
 fn carry_out(stage: Stage<'_>, mut plan: Arc<Plan>, next: Next<'_>) -> Result<Option<RunRecord>, String> {
     let Stage { world, seat, facts, observer, placement } = stage;
-    let (counting, arithmetic) = (Counting::new(world, &facts.counters), Arithmetic::on(world));
-    let Plan { node_order, seed, payload, .. } = *plan;
+    let seed = plan.seed;
     let (first, placements) = placement.map_or((0, plan.placements), |only| (only, 1));
-    let mut run = Run { world, seat, node_order, seed, placement: 0, payload, observer, counting, arithmetic };
+    let mut run = Run::new(stage, &plan);
     let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
@@ -270,6 +283,7 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
     // Nothing is measured any more: what is left is to hear from everyone, and not all ranks that hang kept others from getting here.
     run.observer.heart(Beat::Over(Some(0.0)));
     let elapsed = run.world.now().since(begin);
+    let in_series = matches!(phase.about, About::Series { .. });
     let counted = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
     let merged = partial::collect(run.world, mine.as_ref())?;
     let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
@@ -280,6 +294,7 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
         name: phase.name.clone(),
         about: phase.about.clone(),
         elapsed_s: elapsed.secs(),
+        began_s: in_series.then(|| begin.since(run.start).secs()),
         jobs: jobs.collect(),
         counters: counted.counters,
         counted: counted.nodes,
@@ -337,6 +352,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
         }
     };
     partial.job = part.job as u32;
+    partial.met.settle(part.instance.rank(), run.seat.home);
     partial.skipped = skip;
     if !enough && partial.skipped.is_none() {
         partial.notes.push(format!("some of its communicators have fewer than {} ranks and sat out", kernel.min_ranks));

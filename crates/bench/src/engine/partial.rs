@@ -1,5 +1,6 @@
 //! What one rank has of a job, and how parts of all ranks become one: up a binomial tree, after the phase.
 
+use super::met::Met;
 use super::recorder::Recorder;
 use super::results::Results;
 use super::wire;
@@ -28,6 +29,7 @@ pub(super) struct Partial {
     pub samples: Histogram,
     pub batches: Batches,
     pub results: Results,
+    pub met: Met,
 }
 
 impl Default for Partial {
@@ -46,6 +48,7 @@ impl Default for Partial {
             samples: Histogram::default(),
             batches: Batches::default(),
             results: Results::default(),
+            met: Met::default(),
         }
     }
 }
@@ -83,6 +86,7 @@ impl Partial {
         self.samples.merge(&other.samples);
         self.batches.merge(&other.batches);
         self.results.merge(other.results);
+        self.met.merge(other.met);
     }
 
     /// The record of a job from the parts of all its ranks; a job without any rank was skipped.
@@ -120,6 +124,7 @@ impl Partial {
             coverage: part.coverage,
             notes: part.notes,
             results: part.results.finish(),
+            pairs: part.met.finish(),
             placements: Vec::new(),
         }
     }

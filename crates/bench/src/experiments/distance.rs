@@ -97,6 +97,7 @@ mod tests {
             name: "x".into(),
             about: record::About::Load,
             elapsed_s,
+            began_s: None,
             jobs: vec![],
             counters,
             counted: Default::default(),

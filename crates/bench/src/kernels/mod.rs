@@ -8,6 +8,7 @@ mod eager;
 mod flow;
 pub mod hpcc;
 mod incast;
+pub mod meet;
 mod null;
 mod pair;
 mod pause;
@@ -41,6 +42,7 @@ pub const KERNELS: &[Kernel] = &[
     pair::PINGPONG,
     pair::STREAM,
     pair::DUPLEX,
+    meet::MEET,
     queue::QUEUE,
     eager::LIMIT,
     prtt::PRTT,

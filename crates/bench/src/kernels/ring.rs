@@ -17,7 +17,7 @@ const fn size(default: &'static str) -> Param {
     Param::new("size", Kind::Size, default, "message size")
 }
 const fn window(default: &'static str) -> Param {
-    Param::new("window", Kind::Count, default, "messages in flight to each neighbour").up_to(WINDOW)
+    Param::new("window", Kind::Count, default, "messages in flight to each neighbour").up_to(WINDOW).at_least(1.0)
 }
 
 /// GPCNeT 1.3: tests of latency, and tests of bandwidth, on 30 rings.

@@ -35,7 +35,7 @@ pub const PUT_BANDWIDTH: Kernel = Kernel {
         source: "GPCNeT §3.1.1",
         params: &[
             Param::new("size", Kind::Size, "128KiB", "bytes per put"),
-            Param::new("window", Kind::Count, "8", "puts in flight to each neighbour").up_to(WINDOW),
+            Param::new("window", Kind::Count, "8", "puts in flight to each neighbour").up_to(WINDOW).at_least(1.0),
             ORDER,
         ],
     },

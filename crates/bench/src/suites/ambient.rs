@@ -16,7 +16,7 @@ pub const AMBIENT: Suite = Suite {
         params: &[
             CANARIES,
             SLOTS,
-            Param::new("repeat", Kind::Count, "10", "how many times").up_to(20_000.0),
+            Param::new("repeat", Kind::Count, "10", "how many times").up_to(20_000.0).at_least(1.0),
             Param::new("every", Kind::Time, "10s", "rest between two repetitions"),
             Param::new("time", Kind::Time, "1s", "time limit of each canary in each repetition").simulated("20ms"),
             ROUNDS,

@@ -17,7 +17,7 @@ pub const APP: Suite = Suite {
         source: "GPCNeT (Chunduri et al., SC '19) §5.3",
         params: &[
             Param::new("command", Kind::Command, "", "what to run, by the shell, on the first of its nodes"),
-            Param::new("repeat", Kind::Count, "3", "how many times in each phase").up_to(1e6),
+            Param::new("repeat", Kind::Count, "3", "how many times in each phase").up_to(1e6).at_least(1.0),
             CONGESTORS,
             SHARE,
             ROLES,

@@ -79,7 +79,8 @@ pub(super) const TIME: Param = Param::new(
 // 10,000 measurements of 30 rings, the most that GPCNeT 1.3 does.
 pub(super) const ROUNDS: Param =
     Param::new("rounds", Kind::Count, "300000", "blocks at most for each canary in each phase, over all placements")
-        .simulated("10");
+        .simulated("10")
+        .at_least(1.0);
 pub(super) const PRECISION: Param = Param::new(
     "precision",
     Kind::Share,
@@ -87,7 +88,9 @@ pub(super) const PRECISION: Param = Param::new(
     "stop a canary when its average and its 99% quantile are known this well; 0 for never",
 );
 pub(super) const CUT: Param =
-    Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are").simulated("10");
+    Param::new("cut", Kind::Count, "1", "divide all loop counts by this; sizes stay as they are")
+        .simulated("10")
+        .at_least(1.0);
 
 pub(super) fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;

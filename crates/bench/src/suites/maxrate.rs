@@ -49,7 +49,7 @@ pub const MAXRATE: Suite = Suite {
             Param::new("trials", Kind::Count, "11", "repetitions of each point").up_to(MOST_TRIALS as f64).simulated("3"),
             Param::new("loops", Kind::Count, "1000", "messages of a trial at most").simulated("4"),
             Param::new("volume", Kind::Size, "16MiB", "bytes of a trial and pair at most").up_to(1e15),
-            Param::new("window", Kind::Count, "16", "messages under way at once in stream and duplex").up_to(crate::kernels::WINDOW),
+            Param::new("window", Kind::Count, "16", "messages under way at once in stream and duplex").up_to(crate::kernels::WINDOW).at_least(1.0),
             Param::new("time", Kind::Time, "2s", "time limit of each point").simulated("20ms"),
             Param::new(
                 "probe",

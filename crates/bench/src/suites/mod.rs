@@ -10,6 +10,7 @@ pub mod hpcc;
 mod loops;
 pub mod maxrate;
 mod network;
+mod pairs;
 mod roles;
 mod room;
 mod sweep;
@@ -102,6 +103,7 @@ pub const SUITES: &[Suite] = &[
     gpcnet::GPCNET,
     sweep::SWEEP,
     network::NETWORK,
+    pairs::PAIRS,
     hpcc::HPCC,
     congest::CONGEST,
     ambient::AMBIENT,

@@ -2,14 +2,14 @@
 
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
-use crate::options::{TABLE, records, text_or_markdown, value};
+use crate::options::{TABLE, records, value};
 use crate::output;
 use crate::published::{With, has_modes, with};
 use crate::show::{exit_of_all, open};
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
-use report::compare::require::Requirement;
-use report::compare::{Comparison, Judgement, compare as compare_views, compared, published, published_hpcc};
+use report::compare::require::{Holds, Requirement};
+use report::compare::{Comparison, compare as compare_views, compared, json, published, published_hpcc, verdict};
 use report::grid::Grid;
 use report::plain;
 use report::{View, merits};
@@ -34,8 +34,8 @@ fn command() -> Command {
         .arg(
             value(
                 "require",
-                "'NAME < NUMBER'",
-                "Exit with 3 unless this holds in every run; may be given several times",
+                "'NAME < LIMIT'",
+                "Exit with 3 unless this holds in every run: a name as FOM lines have it, `*` for any text, and a limit like 2, '5 us' or '10 GB/s'; may be given several times",
             )
             .action(ArgAction::Append),
         )
@@ -44,10 +44,25 @@ fn command() -> Command {
                 .action(ArgAction::Append),
         )
         .arg(value("matters", "SHARE", "Smaller differences do not count").default_value("1%"))
-        .arg(text_or_markdown())
+        .arg(
+            value("format", "FORMAT", "Tables, a page with pictures, or what programs read")
+                .default_value("text")
+                .value_parser(["text", "markdown", "html", "json"]),
+        )
         .after_help(format!(
-            "Published systems of GPCNeT: {known}\nof HPC Challenge: {hpcc}\n{TABLE}\nNames for --require are those of the FOM lines of `tailback report`."
+            "Published systems of GPCNeT: {known}\nof HPC Challenge: {hpcc}\n{TABLE}\nNames for --require are those that `tailback report --format fom` prints; for a file of requirements see `tailback accept`."
         ))
+}
+
+/// What is to be shown, in whatever format.
+struct Compared {
+    /// Each run against the first, with a title.
+    comparisons: Vec<(String, Comparison)>,
+    /// The first run beside published systems.
+    beside: Option<Grid>,
+    /// What became of the requirements: outcome, figure, run, value.
+    held: Grid,
+    met: bool,
 }
 
 /// Compares every record with the first and prints what the data show.
@@ -58,48 +73,79 @@ fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
         texts("require").iter().map(|t| Requirement::parse(t)).collect::<Result<_, _>>().map_err(Fail::usage)?;
     let systems = with(&texts("with"))?;
     let matters = share(args.get_one::<String>("matters").expect("it has a default"))?;
-    let markdown = args.get_one::<String>("format").is_some_and(|f| f == "markdown");
     let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
     if paths.len() < 2 && requirements.is_empty() && texts("with").is_empty() {
         return Err(Fail::usage(
-            "one record alone: give another to compare with, --with SYSTEM or --require 'NAME < NUMBER'",
+            "one record alone: give another to compare with, --with SYSTEM or --require 'NAME < LIMIT'",
         ));
     }
     let records: Vec<RunRecord> = paths.iter().map(|p| open(p)).collect::<anyhow::Result<_>>()?;
     let views: Vec<View<'_>> = records.iter().map(View::new).collect();
     systems.only(has_modes(&records[0]))?;
-    let (mut out, mut lines) = (String::new(), 0);
-    for (name, view) in names.iter().zip(&views).skip(1) {
-        let comparison = compare_views(&views[0], view, matters);
-        heading(&mut out, markdown, &format!("{name} against {}", names[0]));
-        describe(&mut out, markdown, &comparison);
-        lines += comparison.rows.len();
-    }
-    beside(&mut out, markdown, &names[0], &views[0], &systems);
-    let met = require(&mut out, markdown, &requirements, &names, &views)?;
-    output::print(&out)?;
-    let alone = paths.len() > 1 && lines == 0;
+    let others = names.iter().zip(&views).skip(1);
+    let against = |(name, view): (&String, &View<'_>)| {
+        (format!("{name} against {}", names[0]), compare_views(&views[0], view, matters))
+    };
+    let comparisons: Vec<(String, Comparison)> = others.map(against).collect();
+    let (held, met) = require(&requirements, &names, &views)?;
+    let found = Compared { comparisons, beside: beside(&names[0], &views[0], &systems), held, met };
+    let format = args.get_one::<String>("format").expect("it has a default");
+    output::print(&written(&found, &views, format))?;
+    let alone = paths.len() > 1 && found.comparisons.iter().all(|(_, c)| c.rows.is_empty());
     if alone {
         eprintln!("tailback: nothing was compared: the runs have no test in common; name runs of one suite");
     }
     Ok(match exit_of_all(&records) {
         Exit::WrongData => Exit::WrongData,
-        _ if !met => Exit::Threshold,
+        _ if !found.met => Exit::Threshold,
         Exit::Good if alone => Exit::Skipped,
         exit => exit,
     })
 }
 
+fn written(found: &Compared, views: &[View<'_>], format: &str) -> String {
+    let tables: Vec<&Grid> =
+        found.beside.iter().chain([&found.held].into_iter().filter(|g| !g.rows.is_empty())).collect();
+    match format {
+        "html" => {
+            let tables: Vec<Grid> = tables.into_iter().cloned().collect();
+            report::html::comparison(views, &found.comparisons, &tables)
+        }
+        "json" => {
+            let one = |(title, comparison): &(String, Comparison)| serde_json::json!({ "title": title, "comparison": json(comparison) });
+            let rows =
+                |grid: &Grid| serde_json::json!({ "title": grid.caption, "header": grid.header, "rows": grid.rows });
+            let comparisons: Vec<_> = found.comparisons.iter().map(one).collect();
+            let tables: Vec<_> = tables.into_iter().map(rows).collect();
+            format!("{:#}\n", serde_json::json!({ "met": found.met, "comparisons": comparisons, "tables": tables }))
+        }
+        _ => {
+            let markdown = format == "markdown";
+            let mut out = String::new();
+            for (title, comparison) in &found.comparisons {
+                heading(&mut out, markdown, title);
+                describe(&mut out, markdown, comparison);
+            }
+            for grid in tables {
+                heading(&mut out, markdown, &grid.caption);
+                table(&mut out, markdown, grid);
+            }
+            out
+        }
+    }
+}
+
 /// The first run beside published systems, if any are named.
-fn beside(out: &mut String, markdown: bool, name: &str, view: &View<'_>, systems: &With) {
-    let grid = match (systems.hpcc.as_slice(), systems.gpcnet.as_slice()) {
-        ([], []) => return,
+fn beside(name: &str, view: &View<'_>, systems: &With) -> Option<Grid> {
+    let mut grid = match (systems.hpcc.as_slice(), systems.gpcnet.as_slice()) {
+        ([], []) => return None,
         ([], gpcnet) => published(view, gpcnet),
         (hpcc, _) => published_hpcc(&[view], hpcc),
     };
-    heading(out, markdown, &format!("{name} beside published systems"));
-    out.push_str("Other machines, sizes and loads: these numbers give an order of magnitude, not a verdict.\n\n");
-    table(out, markdown, &grid);
+    grid.caption = format!(
+        "{name} beside published systems: other machines, sizes and loads, so an order of magnitude, not a verdict"
+    );
+    Some(grid)
 }
 
 /// `1%` or `0.01`.
@@ -151,37 +197,24 @@ fn describe(out: &mut String, markdown: bool, comparison: &Comparison) {
         return;
     }
     table(out, markdown, &compared(comparison));
-    let count = |j: Judgement| comparison.rows.iter().filter(|r| r.judgement == j).count();
-    let (better, worse, same, unknown) =
-        (count(Judgement::Better), count(Judgement::Worse), count(Judgement::NoDifference), count(Judgement::Unknown));
-    out.push_str(&format!(
-        "\nVerdict: {worse} worse, {better} better, {same} without a difference that the data show, {unknown} with too few batches to say.\n"
-    ));
+    out.push_str(&format!("\n{}\n", verdict(comparison)));
     out.push_str("Each line is judged alone: of 20 lines without a difference, about one shows one. Intervals know the spread within a run, not between runs.\n");
 }
 
-/// Prints what became of each requirement in each run; whether all are met.
-fn require(
-    out: &mut String,
-    markdown: bool,
-    requirements: &[Requirement],
-    names: &[String],
-    views: &[View<'_>],
-) -> anyhow::Result<bool> {
-    if requirements.is_empty() {
-        return Ok(true);
-    }
-    heading(out, markdown, "Requirements");
+/// What became of each requirement in each run, and whether all are met.
+fn require(requirements: &[Requirement], names: &[String], views: &[View<'_>]) -> anyhow::Result<(Grid, bool)> {
+    let mut grid = Grid::new("Requirements", &["", "figure of merit", "run", "value"]);
     let mut met = true;
     for (name, view) in names.iter().zip(views) {
         let merits = merits(view);
         for requirement in requirements {
-            let outcome = requirement.check(&merits).map_err(|e| Fail::usage(format!("{name}: {e}")))?;
-            met &= outcome.met;
-            out.push_str(&item(markdown, " ", &format!("{name}: {}", outcome.text)));
+            for (merit, held) in requirement.check(&merits).map_err(|e| Fail::usage(format!("{name}: {e}")))? {
+                met &= held.holds == Holds::Met;
+                grid.row([held.holds.word().into(), merit.name.clone(), name.clone(), held.text]);
+            }
         }
     }
-    Ok(met)
+    Ok((grid, met))
 }
 
 #[cfg(test)]

@@ -41,23 +41,50 @@ fn command() -> Command {
         .about("Print or submit the Slurm job of a suite, for several numbers of ranks per node")
         .arg(number("nodes", MOST_NODES, "Nodes of the job").required(true))
         .arg(
-            value("ranks-per-node", "LIST", "Ranks per node, one run each: numbers, `cores` of a node, or `half` of them")
-                .default_value("1,half,cores"),
+            value(
+                "ranks-per-node",
+                "LIST",
+                "Ranks per node, one run each: numbers, `cores` of a node, or `half` of them",
+            )
+            .default_value("1,half,cores"),
         )
         .arg(value("limit", "TIME", "Time limit of the whole job").default_value("1h"))
         .arg(value("partition", "NAME", "Partition to run in"))
         .arg(value("account", "NAME", "Account to charge"))
-        .arg(value("sbatch", "OPTION", "One more option of sbatch, e.g. --constraint=x").action(ArgAction::Append).allow_hyphen_values(true))
-        .arg(value("before", "COMMAND", "A line of shell before the runs, e.g. 'module load openmpi'").action(ArgAction::Append))
+        .arg(
+            value("sbatch", "OPTION", "One more option of sbatch, e.g. --constraint=x")
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true),
+        )
+        .arg(
+            value("before", "COMMAND", "A line of shell before the runs, e.g. 'module load openmpi'")
+                .action(ArgAction::Append),
+        )
         .arg(
             value("launcher", "COMMAND", "What starts the ranks; {nodes}, {ranks} and {per-node} are filled in")
                 .default_value("srun --nodes={nodes} --ntasks={ranks} --ntasks-per-node={per-node}"),
         )
-        .arg(value("program", "FILE", "Where this program is on the nodes [default: where it is here]").value_hint(ValueHint::FilePath))
-        .arg(value("out", "DIR", "Folder for the records; the job makes one with its number in it").default_value("tailback-runs").value_hint(ValueHint::DirPath))
+        .arg(
+            value("program", "FILE", "Where this program is on the nodes [default: where it is here]")
+                .value_hint(ValueHint::FilePath),
+        )
+        .arg(
+            value("out", "DIR", "Folder for the records; the job makes one with its number in it")
+                .default_value("tailback-runs")
+                .value_hint(ValueHint::DirPath),
+        )
         .arg(flag("submit", "Give the script to sbatch instead of printing it"))
-        .arg(Arg::new("words").required(true).num_args(1..).last(true).value_name("SUITE").help("The suite with its options, as for `tailback run`"))
-        .after_help("Example: tailback launch --nodes 64 --ranks-per-node 1,8,cores --limit 30m -- gpcnet --time 10s\nThe advice to run with 1, X and N ranks per node is GPCNeT's (its README, Benchmarking Practices).")
+        .arg(
+            Arg::new("words")
+                .required(true)
+                .num_args(1..)
+                .last(true)
+                .value_name("SUITE")
+                .help("The suite with its options, as for `tailback run`"),
+        )
+        .after_help(
+            "The advice to run with 1, X and N ranks per node is GPCNeT's (its README, Benchmarking Practices).",
+        )
 }
 
 /// Prints the script, or submits it and prints the job's number.
@@ -100,7 +127,7 @@ impl Job {
         let per_node = per_node(&text("ranks-per-node").expect("it has a default"))?;
         let suite = check(&words, nodes, &per_node)?;
         let limit = text("limit").expect("it has a default");
-        let limit = spec::parse_time(&limit).map_err(|e| Fail::usage(format!("--limit: {e}")))?;
+        let limit = time_limit(&limit)?;
         let mut options = vec![
             format!("--job-name=tailback-{suite}"),
             format!("--nodes={nodes}"),
@@ -240,6 +267,23 @@ fn plan(experiment: &SuiteRun, nodes: u32, count: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A time as we write it, `90m`, or as Slurm does where that cannot be mistaken: `01:30:00`, `1-12:00:00`.
+fn time_limit(text: &str) -> anyhow::Result<spec::Time> {
+    let bad = |why: &dyn std::fmt::Display| Fail::usage(format!("--limit: {why}; or as Slurm does, `01:30:00`"));
+    if !text.contains(':') {
+        return spec::parse_time(text).map_err(|e| bad(&e));
+    }
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let numbers: Option<Vec<u64>> =
+        [days].into_iter().chain(clock.split(':')).map(|n| n.parse().ok().filter(|n| *n < 10_000)).collect();
+    let seconds = match numbers.as_deref() {
+        Some([days, hours, minutes, seconds]) => ((days * 24 + hours) * 60 + minutes) * 60 + seconds,
+        Some([0, minutes, seconds]) if !text.contains('-') => minutes * 60 + seconds,
+        _ => return Err(bad(&format!("`{text}` is not a time"))),
+    };
+    Ok(spec::Time::from_secs(seconds as f64))
+}
+
 /// Slurm's time: whole minutes, rounded up.
 fn minutes(limit: spec::Time) -> u64 {
     (limit.secs() / 60.0).ceil().max(1.0) as u64
@@ -294,7 +338,11 @@ mod tests {
 
     #[test]
     fn limits_are_whole_minutes() {
-        let of = |text: &str| minutes(spec::parse_time(text).unwrap());
+        let of = |text: &str| minutes(time_limit(text).unwrap());
         assert_eq!((of("1h"), of("90s"), of("1s")), (60, 2, 1));
+        assert_eq!((of("01:30:00"), of("1-12:00:00"), of("10:00")), (90, 36 * 60, 10));
+        for bad in ["1:2:3:4", "a:b", "1-10:00", "-1:00:00", "99999:00"] {
+            assert!(time_limit(bad).is_err(), "{bad}");
+        }
     }
 }

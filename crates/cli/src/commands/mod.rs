@@ -1,9 +1,11 @@
 //! The table of commands. To add one: a file here with its line, and a line in [`COMMANDS`].
 
+mod accept;
 mod compare;
 mod contention;
 mod doctor;
 mod entry;
+mod examples;
 mod fit;
 mod generate;
 mod history;
@@ -35,6 +37,7 @@ pub const COMMANDS: &[CommandEntry] = &[
     list::LIST,
     report::REPORT,
     compare::COMPARE,
+    accept::ACCEPT,
     history::HISTORY,
     machine::MACHINE,
     doctor::DOCTOR,
@@ -66,6 +69,10 @@ pub fn welcome() -> String {
 
 /// The whole command line.
 pub fn command() -> Command {
+    examples::illustrated(plain())
+}
+
+fn plain() -> Command {
     Command::new("tailback")
         .about("Measure, model and predict congestion in HPC networks")
         .version(concat!(env!("CARGO_PKG_VERSION"), " (", env!("TAILBACK_BUILD"), ")"))

@@ -5,6 +5,7 @@ use crate::drive::{Order, drive, once};
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
 use crate::options::{flag, format_of, possible, run_options, value};
+use crate::role_env;
 use crate::runner;
 use crate::show::text_of;
 use bench::kernels::command::COMMAND;
@@ -43,6 +44,7 @@ fn command() -> Command {
 pub fn suite_command(suite: &'static Suite) -> Command {
     let card = &suite.card;
     let command = Command::new(card.name).about(card.about).args(card.params.iter().map(parameter)).args(run_options());
+    let command = if has_roles(suite) { command.args(role_env::options()) } else { command };
     let command = match command_parameter(suite) {
         Some(_) => command.arg(runner::words()),
         None => command,
@@ -54,6 +56,9 @@ pub fn suite_command(suite: &'static Suite) -> Command {
 fn parameter(param: &'static Param) -> Arg {
     let help = format!("{}{}", param.about, param.defaults());
     let arg = Arg::new(param.name).long(param.name).value_name("VALUE").help(help);
+    // `-1` is a wrong number and no option: the card says so, with the parameter's name.
+    let number = matches!(param.kind, Kind::Size | Kind::Count | Kind::Time | Kind::Rate | Kind::Real | Kind::Share);
+    let arg = arg.allow_hyphen_values(number);
     let arg = match param.kind {
         Kind::Choice(words) => possible(arg, words.to_vec()),
         Kind::File => arg.value_hint(ValueHint::FilePath),
@@ -88,8 +93,17 @@ fn open_blas(args: &ArgMatches, wanted: Option<&str>) {
     }
 }
 
+/// Whether the user may say which nodes have which role.
+fn has_roles(suite: &Suite) -> bool {
+    suite.card.params.iter().any(|p| p.name == "canary-nodes")
+}
+
 /// Runs a suite with these arguments.
 pub fn run_suite(suite: &'static Suite, args: &ArgMatches) -> anyhow::Result<Exit> {
+    // First of all: it may start the program anew, and only one that has started nothing yet may do that.
+    if has_roles(suite) {
+        role_env::set(args)?;
+    }
     if let Some(param) = suite.card.params.iter().find(|p| p.name == "blas") {
         open_blas(args, Some(args.get_one::<String>(param.name).map_or(param.default, String::as_str)));
     }

@@ -1,9 +1,8 @@
-//! Runs over time: how each figure of merit moved among runs that can be compared, and whether the last one stands out.
+//! Runs over time: how each figure of merit moved among runs that can be compared, when it changed, and whether the last one stands out.
 //!
-//! Runs are grouped by suite, machine and size; nothing is compared across groups. The spread between *runs* is what a history
-//! knows and a single run does not: the last value is held against the median of those before it, in units of their median
-//! absolute deviation (times 1.4826, a standard deviation if they are normal), which a few odd runs cannot upset.
+//! Runs are grouped by suite, machine and size; nothing is compared across groups.
 
+use super::changes::{changes, median, stands_out};
 use crate::known::Known;
 use crate::merit::Merit;
 use crate::subjects::merits;
@@ -17,6 +16,24 @@ pub struct Run<'a> {
     pub name: String,
     /// What it is.
     pub record: &'a RunRecord,
+    /// When its file was written, in seconds since 1970.
+    pub written: Option<i64>,
+}
+
+impl Run<'_> {
+    /// When it ran, in seconds since 1970: by its record, which simulated runs do not date, or else by its file.
+    pub fn when(&self) -> Option<i64> {
+        self.dated().or(self.written)
+    }
+
+    fn dated(&self) -> Option<i64> {
+        self.record.created.as_deref().and_then(spec::date::parse)
+    }
+
+    /// Its date, or its name if it has none.
+    pub fn label(&self) -> String {
+        self.when().map_or_else(|| self.name.clone(), spec::date::rfc3339)
+    }
 }
 
 /// Runs that can be compared.
@@ -34,10 +51,36 @@ pub struct Series {
     pub name: String,
     /// Its unit.
     pub unit: &'static str,
+    /// Which way is better.
+    pub better: Direction,
     /// Its value in each run that has it.
-    pub values: Vec<f64>,
+    pub points: Vec<Point>,
+    /// When it changed, in the order of time.
+    pub changes: Vec<Change>,
     /// What the last value is.
     pub last: Last,
+}
+
+/// A value of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Which of the group's runs.
+    pub run: usize,
+    /// Its value.
+    pub known: Known,
+}
+
+/// A new state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The first of the points that are in it.
+    pub from: usize,
+    /// The median before it.
+    pub before: f64,
+    /// The median since.
+    pub after: f64,
+    /// Whether that is worse.
+    pub worse: bool,
 }
 
 /// What the last value is beside those before it.
@@ -49,21 +92,13 @@ pub enum Last {
     Worse,
     /// Within their spread.
     Usual,
-    /// Fewer than [`FEWEST`] before it.
+    /// Too few before it, since the last change, to know their spread.
     TooFew,
 }
 
-/// So many runs before the last say something about their spread.
-pub const FEWEST: usize = 4;
-/// A value this many deviations off the median stands out.
-const FAR: f64 = 3.0;
-/// A change below this share is never worth a line in red.
-const SMALL: f64 = 0.01;
-
 /// Groups runs, oldest first.
 pub fn groups<'a>(mut runs: Vec<Run<'a>>) -> Vec<Group<'a>> {
-    // Simulated runs have no date; their names decide.
-    runs.sort_by(|a, b| (&a.record.created, &a.name).cmp(&(&b.record.created, &b.name)));
+    runs.sort_by(|a, b| (a.when(), &a.name).cmp(&(b.when(), &b.name)));
     let mut groups: Vec<Group<'a>> = Vec::new();
     for run in runs {
         let view = View::new(run.record);
@@ -76,6 +111,32 @@ pub fn groups<'a>(mut runs: Vec<Run<'a>>) -> Vec<Group<'a>> {
     groups
 }
 
+impl Group<'_> {
+    /// How many runs, from when to when, and whose dates those are.
+    pub fn span(&self) -> String {
+        // A group has a run.
+        let (first, last) = (&self.runs[0], &self.runs[self.runs.len() - 1]);
+        let of_files = self.runs.iter().filter(|r| r.dated().is_none() && r.written.is_some()).count();
+        let whose = match of_files {
+            0 => "",
+            n if n == self.runs.len() => " (when files were written; the records have no dates)",
+            _ => " (some by when files were written, because their records have no dates)",
+        };
+        match self.runs.len() {
+            1 => format!("1 run, {}{whose}", first.label()),
+            n => format!("{n} runs, {} to {}{whose}", first.label(), last.label()),
+        }
+    }
+
+    /// Every run's date, if each has one of its own: what a picture can be drawn over.
+    pub fn dates(&self) -> Option<Vec<i64>> {
+        let dates: Vec<i64> = self.runs.iter().map(Run::when).collect::<Option<_>>()?;
+        // Files that were unpacked together say nothing about when they were made.
+        let rises = dates.windows(2).all(|pair| pair[0] < pair[1]);
+        (rises && dates.len() > 1).then_some(dates)
+    }
+}
+
 /// Every figure of merit of a group whose name contains `filter`.
 pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
     let all: Vec<Vec<Merit>> = group.runs.iter().map(|r| merits(&View::new(r.record))).collect();
@@ -84,49 +145,61 @@ pub fn series(group: &Group<'_>, filter: &str) -> Vec<Series> {
         if found.iter().any(|s| s.name == merit.name) {
             continue;
         }
-        let of = |merits: &Vec<Merit>| merits.iter().find(|m| m.name == merit.name).map(|m| m.known);
         // A run may lack a figure, so there may be fewer values than runs, but never none.
-        let known: Vec<Known> = all.iter().filter_map(of).collect();
-        let values = known.iter().map(|k| k.value).collect();
-        let last = judge(&known, merit.better);
-        found.push(Series { name: merit.name.clone(), unit: merit.unit, values, last });
+        let of = |(run, merits): (usize, &Vec<Merit>)| {
+            merits.iter().find(|m| m.name == merit.name).map(|m| Point { run, known: m.known })
+        };
+        found.push(Series::of(merit, all.iter().enumerate().filter_map(of).collect()));
     }
     found
 }
 
-/// The middle value, or the mean of the two in the middle.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    // Callers have at least one value.
-    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
-    (sorted[low] + sorted[high]) / 2.0
-}
-
-fn judge(runs: &[Known], better: Direction) -> Last {
-    let Some((last, before)) = runs.split_last().filter(|(_, before)| before.len() >= FEWEST) else {
-        return Last::TooFew;
-    };
-    let values: Vec<f64> = before.iter().map(|k| k.value).collect();
-    let middle = median(&values);
-    let deviations: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
-    // How well each run knows its own value, where it knows that: a few runs that happen to agree are no proof of a narrow spread.
-    let half = |k: &Known| k.interval.map_or(0.0, |i| (i.high - i.low) / 2.0);
-    let own = half(last).hypot(median(&before.iter().map(half).collect::<Vec<f64>>()));
-    // Runs that repeat to the digit have no deviation; without a floor any change would stand out.
-    let far = (FAR * 1.4826 * median(&deviations)).max(own).max(SMALL * middle.abs());
-    match (last.value - middle, better) {
-        (d, _) if d.abs() <= far => Last::Usual,
-        (d, Direction::LowerIsBetter) if d < 0.0 => Last::Better,
-        (d, Direction::HigherIsBetter) if d > 0.0 => Last::Better,
-        _ => Last::Worse,
-    }
-}
-
 impl Series {
-    /// A line of eight heights, oldest first; the last forty values.
+    fn of(merit: &Merit, points: Vec<Point>) -> Series {
+        let values: Vec<f64> = points.iter().map(|p| p.known.value).collect();
+        let rises_is_worse = merit.better == Direction::LowerIsBetter;
+        let starts = changes(&values);
+        let ends = starts.iter().skip(1).copied().chain([values.len()]);
+        let begins = [0].into_iter().chain(starts.iter().copied());
+        let change = |((begin, from), end): ((usize, usize), usize)| {
+            let (before, after) = (median(&values[begin..from]), median(&values[from..end]));
+            Change { from, before, after, worse: (after > before) == rises_is_worse }
+        };
+        let changes: Vec<Change> = begins.zip(starts.iter().copied()).zip(ends).map(change).collect();
+        let since = changes.last().map_or(0, |c| c.from);
+        let known: Vec<Known> = points[since..].iter().map(|p| p.known).collect();
+        // A state holds one value at least.
+        let last = match stands_out(known[known.len() - 1], &known[..known.len() - 1]) {
+            None => Last::TooFew,
+            Some(0) => Last::Usual,
+            Some(side) if (side > 0) == rises_is_worse => Last::Worse,
+            Some(_) => Last::Better,
+        };
+        Series { name: merit.name.clone(), unit: merit.unit, better: merit.better, points, changes, last }
+    }
+
+    /// Whether something should be looked at: the last value is worse than usual, or the newest change was to the worse.
+    pub fn is_worse(&self) -> bool {
+        self.last == Last::Worse || self.changes.last().is_some_and(|c| c.worse)
+    }
+
+    /// The values, oldest first.
+    pub fn values(&self) -> Vec<f64> {
+        self.points.iter().map(|p| p.known.value).collect()
+    }
+
+    /// What was usual since the last change, the last value left out where there are others.
+    pub fn usual(&self) -> f64 {
+        let since = self.changes.last().map_or(0, |c| c.from);
+        let values = self.values();
+        let end = (values.len() - 1).max(since + 1);
+        median(&values[since..end])
+    }
+
+    /// A line of eight heights, oldest first; the newest values.
     pub fn spark(&self) -> String {
-        let shown = &self.values[self.values.len().saturating_sub(40)..];
+        let values = self.values();
+        let shown = &values[values.len().saturating_sub(24)..];
         let (low, high) = shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
         let height = |v: &f64| {
             let share = if high > low { (v - low) / (high - low) } else { 0.5 };
@@ -139,54 +212,61 @@ impl Series {
     /// What the last value is, in words.
     pub fn verdict(&self) -> &'static str {
         match self.last {
-            Last::Better => "better than before",
-            Last::Worse => "WORSE than before",
-            Last::Usual => "as before",
+            Last::Better => "better than usual",
+            Last::Worse => "WORSE than usual",
+            Last::Usual => "as usual",
             Last::TooFew => "too few runs",
         }
     }
 
-    /// Name, unit, runs, least, median, most, last, picture, verdict.
+    /// Its changes in words, with the runs of its group.
+    pub fn told(&self, group: &Group<'_>) -> Vec<String> {
+        let tell = |change: &Change| {
+            let when = group.runs[self.points[change.from].run].label();
+            let word = if change.worse { "WORSE" } else { "better" };
+            let (before, after, unit) = (digits(change.before), digits(change.after), self.unit);
+            format!("{} is {word} since {when}: {after} {unit}, before {before}", self.name)
+        };
+        self.changes.iter().map(tell).collect()
+    }
+
+    /// Name, unit, runs, usual, last, picture, verdict.
     pub fn cells(&self) -> Vec<String> {
-        let (low, high) =
-            self.values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
-        let last = self.values.last().copied().unwrap_or(f64::NAN);
-        let verdict = self.verdict();
-        let mut cells = vec![self.name.clone(), self.unit.to_string(), self.values.len().to_string()];
-        cells.extend([low, median(&self.values), high, last].map(digits));
-        cells.extend([self.spark(), verdict.to_string()]);
+        let last = self.points.last().map_or(f64::NAN, |p| p.known.value);
+        let mut cells = vec![self.name.clone(), self.unit.to_string(), self.points.len().to_string()];
+        cells.extend([self.usual(), last].map(digits));
+        cells.extend([self.spark(), self.verdict().to_string()]);
         cells
     }
 }
 
+/// The names of [`Series::cells`].
+pub const HEADER: [&str; 7] = ["Figure of merit", "unit", "runs", "usual", "last", "oldest to newest", "last is"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Interval;
 
-    #[test]
-    fn the_last_run_stands_out_only_beyond_the_spread() {
-        let lower = Direction::LowerIsBetter;
-        let judge = |values: &[f64], better| judge(&values.iter().map(|v| Known::bare(*v)).collect::<Vec<_>>(), better);
-        assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0], lower), Last::TooFew);
-        assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 1.1], lower), Last::Usual);
-        assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 2.0], lower), Last::Worse);
-        assert_eq!(judge(&[1.0, 1.1, 0.9, 1.0, 2.0], Direction::HigherIsBetter), Last::Better);
-        // Runs that are all equal have no spread; a hair's breadth is still not news.
-        assert_eq!(judge(&[1.0, 1.0, 1.0, 1.0, 1.005], lower), Last::Usual);
-    }
-
-    #[test]
-    fn what_a_run_does_not_know_of_itself_is_no_news() {
-        let run = |value: f64| Known { value, interval: Some(Interval { low: value * 0.4, high: value * 1.6 }) };
-        let runs: Vec<Known> = [1.0, 1.1, 0.9, 1.0, 1.7].map(run).to_vec();
-        assert_eq!(judge(&runs, Direction::LowerIsBetter), Last::Usual);
-        assert_eq!(judge(&[&runs[..4], &[run(9.0)]].concat(), Direction::LowerIsBetter), Last::Worse);
+    fn series(values: &[f64]) -> Series {
+        let merit = Merit::factor("a".into(), Known::bare(1.0));
+        let point = |(run, v): (usize, &f64)| Point { run, known: Known::bare(*v) };
+        Series::of(&merit, values.iter().enumerate().map(point).collect())
     }
 
     #[test]
     fn sparks_have_a_height_per_run() {
-        let series = Series { name: "a".into(), unit: "x", values: vec![1.0, 2.0, 3.0], last: Last::TooFew };
-        assert_eq!(series.spark(), "▁▅█");
+        assert_eq!(series(&[1.0, 2.0, 3.0]).spark(), "▁▅█");
+    }
+
+    #[test]
+    fn the_last_run_is_held_against_the_state_that_it_is_in() {
+        let wave = |level: f64, n: usize| (0..n).map(move |i| level * (1.0 + 0.01 * ((i * 7) % 5) as f64));
+        let worse: Vec<f64> = wave(1.0, 15).chain(wave(2.0, 12)).collect();
+        let found = series(&worse);
+        assert_eq!((found.changes.len(), found.changes[0].from, found.changes[0].worse), (1, 15, true));
+        assert!(found.last == Last::Usual && found.is_worse() && found.usual() > 1.9);
+        let mended: Vec<f64> = worse.into_iter().chain(wave(1.0, 12)).collect();
+        assert!(!series(&mended).is_worse() && series(&mended).changes.len() == 2);
+        assert_eq!(series(&[1.0]).last, Last::TooFew);
     }
 }

@@ -1,11 +1,12 @@
 //! Comparisons as tables.
 
-use super::comparison::{Comparison, Judgement};
+use super::comparison::{Comparison, Judgement, Row};
 use crate::grid::Grid;
 use crate::known::{Known, mean, quantile};
 use crate::table::{digits, known};
 use crate::view::{View, gpcnet_title};
 use record::reference::System;
+use serde_json::{Value, json};
 
 /// The tests of a comparison, a line each.
 pub fn compared(comparison: &Comparison) -> Grid {
@@ -35,6 +36,44 @@ pub fn compared(comparison: &Comparison) -> Grid {
         ]);
     }
     grid
+}
+
+/// What came of a comparison, in one sentence.
+pub fn verdict(comparison: &Comparison) -> String {
+    if comparison.rows.is_empty() {
+        return "Nothing can be compared.".into();
+    }
+    let count = |j: Judgement| comparison.rows.iter().filter(|r| r.judgement == j).count();
+    let (better, worse, same, unknown) =
+        (count(Judgement::Better), count(Judgement::Worse), count(Judgement::NoDifference), count(Judgement::Unknown));
+    format!(
+        "Verdict: {worse} worse, {better} better, {same} without a difference that the data show, {unknown} with too few batches to say."
+    )
+}
+
+/// A comparison for other programs.
+pub fn json(comparison: &Comparison) -> Value {
+    let number = |x: f64| Some(x).filter(|x| x.is_finite());
+    let value = |x: Known| json!({ "value": number(x.value), "interval95": x.interval.map(|i| [number(i.low), number(i.high)]) });
+    let row = |row: &Row| {
+        json!({
+            "test": row.test,
+            "statistic": row.statistic,
+            "unit": row.unit,
+            "first": value(row.first),
+            "second": value(row.second),
+            "times_worse": value(row.times_worse),
+            "chance_worse": row.chance_worse,
+            "judgement": match row.judgement {
+                Judgement::Better => "better",
+                Judgement::Worse => "worse",
+                Judgement::NoDifference => "no-difference",
+                Judgement::Unknown => "unknown",
+            },
+        })
+    };
+    let rows: Vec<Value> = comparison.rows.iter().map(row).collect();
+    json!({ "differences": comparison.differences, "not_compared": comparison.left_out, "rows": rows })
 }
 
 /// A run beside published systems: values and impacts of the tests that both have at the same message size.

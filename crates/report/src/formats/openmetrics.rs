@@ -35,7 +35,7 @@ pub(super) fn write(views: &[View<'_>]) -> Result<String, String> {
             for job in &phase.jobs {
                 let at = METRICS.iter().position(|m| m.0 == job.metric).expect("every metric has a family");
                 of_job(&mut families[at], &run, &phase.name, job);
-                let id = [("run", run.as_str()), ("phase", &phase.name), ("job", &job.name)];
+                let id = [("run", run.as_str()), ("phase", &phase.name), ("test", &job.name)];
                 bytes.sample(&id, job.bytes as f64);
                 if let Some(c) = job.coverage {
                     compared.sample(&id, c.seen_bytes as f64 / c.bytes.max(1) as f64);
@@ -100,7 +100,7 @@ fn of_job(family: &mut Family, run: &str, phase: &str, job: &JobRecord) {
         return;
     }
     let role = if job.role == Role::Measured { "measured" } else { "background" };
-    let id = [("run", run), ("phase", phase), ("job", job.name.as_str()), ("role", role)];
+    let id = [("run", run), ("phase", phase), ("test", job.name.as_str()), ("role", role)];
     let with = |stat: &'static str| -> Vec<(&str, &str)> { id.into_iter().chain([("stat", stat)]).collect() };
     family.known(&with("avg"), mean(job));
     for (q, stat) in QUANTILES.into_iter().zip(["p50", "p90", "p99", "p99.9", "p99.99"]) {

@@ -1,9 +1,9 @@
 //! A folder of runs as a page: for each group of runs that can be compared, how every figure of merit moved.
 
 use super::page::{Page, whole};
-use crate::compare::history::{Group, Last, Series, median, series};
+use crate::compare::history::{Group, HEADER, Last, Series, series};
 use crate::grid::{Grid, exact};
-use crate::svg::frame::{Axis, Frame};
+use crate::svg::frame::{Axis, Frame, Labels};
 use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
 
@@ -37,46 +37,45 @@ fn section(page: &mut Page, group: &Group<'_>, filter: &str) {
         return page.say(&format!("No figure of merit has `{filter}` in its name."));
     }
     // What stands out comes first, in the order of the run otherwise.
-    all.sort_by_key(|s| match s.last {
-        Last::Worse => 0,
-        Last::Better => 1,
-        Last::Usual | Last::TooFew => 2,
-    });
+    all.sort_by_key(|s| (!s.is_worse(), s.last == Last::Usual || s.last == Last::TooFew));
+    page.say(&format!("{}.", group.span()));
     let worse = all.iter().filter(|s| s.last == Last::Worse).count();
     let unknown = all.iter().all(|s| s.last == Last::TooFew);
     page.say(&match (worse, unknown) {
         (_, true) => "Too few runs to say what is usual.".to_string(),
         (0, _) => "No figure of the last run is worse than the spread of those before it explains.".to_string(),
         (n, _) => format!(
-            "{n} of {} figures of the last run are worse than the spread of those before it explains.",
+            "{n} of {} figures of the last run are worse than the spread of those before it explains (1 in 1,000 would be by chance).",
             all.len()
         ),
     });
-    let pictures = if group.runs.len() > 1 { all.iter().take(PICTURES).map(picture).collect() } else { Vec::new() };
+    all.iter().flat_map(|s| s.told(group)).for_each(|change| page.say(&format!("{change}.")));
+    let drawn = if group.runs.len() > 1 { PICTURES } else { 0 };
+    let pictures = all.iter().take(drawn).map(|s| picture(group, s)).collect();
     let more = if all.len() > PICTURES { " More figures than fit here are in the table." } else { "" };
     let caption = format!(
-        "Each figure of merit from the oldest to the newest run; the last one is filled. Grey is the median of those before it.{more}"
+        "Each figure of merit from the oldest to the newest run with its 95 % interval; the last one is filled. Grey is what is usual since the last change, which a dashed line marks.{more}"
     );
     page.figure(&caption, pictures, &[summary(&all), values(group, &all)]);
 }
 
 fn summary(all: &[Series]) -> Grid {
-    let header = ["Figure of merit", "unit", "runs", "least", "median", "most", "last", "oldest to newest", "last is"];
-    let mut grid = Grid::new("Summary", &header);
+    let mut grid = Grid::new("Summary", &HEADER);
     all.iter().for_each(|s| grid.row(s.cells()));
     grid
 }
 
-/// Run by run; a run that lacks a figure has none of its values shifted into its place.
+/// Run by run.
 fn values(group: &Group<'_>, all: &[Series]) -> Grid {
-    let mut grid = Grid::new("Run by run", &["Run", "figure of merit", "value", "unit"]);
-    // Values are not tied to runs, so only a figure that every run has can be set beside them.
-    let complete = all.iter().filter(|s| s.values.len() == group.runs.len());
-    for s in complete.take(PICTURES) {
-        let skip = group.runs.len().saturating_sub(NEWEST);
-        for (run, value) in group.runs.iter().zip(&s.values).skip(skip) {
-            let label = run.record.created.clone().unwrap_or_else(|| run.name.clone());
-            grid.row([label, s.name.clone(), exact(*value), s.unit.to_string()]);
+    let mut grid = Grid::new("Run by run", &["Run", "figure of merit", "value", "95 % from", "to", "unit"]);
+    let skip = group.runs.len().saturating_sub(NEWEST);
+    for s in all.iter().take(PICTURES) {
+        for point in s.points.iter().filter(|p| p.run >= skip) {
+            let ends =
+                point.known.interval.map_or(["-".to_string(), "-".to_string()], |i| [exact(i.low), exact(i.high)]);
+            let [low, high] = ends;
+            let label = group.runs[point.run].label();
+            grid.row([label, s.name.clone(), exact(point.known.value), low, high, s.unit.to_string()]);
             if grid.rows.len() >= 1000 {
                 return grid;
             }
@@ -85,35 +84,41 @@ fn values(group: &Group<'_>, all: &[Series]) -> Grid {
     grid
 }
 
-fn picture(s: &Series) -> Svg {
-    let shown = &s.values[s.values.len().saturating_sub(NEWEST)..];
-    let (low, high) = shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+fn picture(group: &Group<'_>, s: &Series) -> Svg {
+    let skip = s.points.len().saturating_sub(NEWEST);
+    let shown = &s.points[skip..];
+    let dates = group.dates();
+    let place = |run: usize| dates.as_ref().map_or(run as f64 + 1.0, |dates| dates[run] as f64);
+    let ends = shown
+        .iter()
+        .flat_map(|p| [Some(p.known.value), p.known.interval.map(|i| i.low), p.known.interval.map(|i| i.high)]);
+    let (low, high) = ends.flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     let last = shown[shown.len() - 1];
-    // The line that the last run is held against: what was usual before it.
-    let usual = median(&shown[..(shown.len() - 1).max(1)]);
-    let verdict = s.verdict();
-    let about = format!(
-        "{} runs from {} to {} {}, last {}: {verdict}.",
-        s.values.len(),
-        digits(low),
-        digits(high),
-        s.unit,
-        digits(last)
-    );
-    let x = Axis { scale: Scale::linear(1.0, shown.len() as f64), label: "run", percent: false };
-    let y = Axis { scale: Scale::linear(low, high), label: s.unit, percent: false };
+    let usual = s.usual();
+    let (verdict, value) = (s.verdict(), digits(last.known.value));
+    let about = format!("{} runs, usually {} {}, last {value}: {verdict}.", s.points.len(), digits(usual), s.unit);
+    let (first, newest) = (place(shown[0].run), place(last.run));
+    let x = match dates {
+        Some(_) => Axis { scale: Scale::dates(first, newest), label: "UTC", labels: Labels::Plain },
+        None => Axis { scale: Scale::whole(first, newest), label: "run", labels: Labels::Plain },
+    };
+    let y = Axis { scale: Scale::linear(low, high), label: s.unit, labels: Labels::Plain };
     let mut frame = Frame::new(&s.name, &about, HEIGHT, x, y);
-    let (first, end) = frame.x.domain();
-    frame.line("ref", &[(first, usual), (end, usual)]);
-    let points: Vec<(f64, f64)> = shown.iter().enumerate().map(|(i, v)| (i as f64 + 1.0, *v)).collect();
-    frame.line("s0", &points);
-    for (i, &(run, value)) in points.iter().enumerate() {
-        let class = match (i + 1 == points.len(), s.last) {
+    let since = s.changes.last().map_or(0, |c| c.from).saturating_sub(skip);
+    let begin = place(shown[since].run);
+    frame.line("ref", &[(begin, usual), (frame.x.domain().1, usual)]);
+    for change in s.changes.iter().filter(|c| c.from >= skip) {
+        frame.rule("ref", place(s.points[change.from].run), if change.worse { "worse" } else { "better" }, 0);
+    }
+    for (i, point) in shown.iter().enumerate() {
+        let class = match (i + 1 == shown.len(), s.last) {
             (false, _) => "s0 open",
             (true, Last::Worse) => "s1",
             (true, _) => "s0",
         };
-        frame.dot(class, (run, value), None, &format!("run {}: {} {}", i + 1, digits(value), s.unit));
+        let tip = format!("{}: {} {}", group.runs[point.run].label(), digits(point.known.value), s.unit);
+        let interval = point.known.interval.map(|i| (i.low, i.high));
+        frame.dot(class, (place(point.run), point.known.value), interval, &tip);
     }
     let mark = match s.last {
         Last::Worse => "WORSE: ",

@@ -46,6 +46,11 @@ impl Page {
         let _ = writeln!(self.body, "<p>{}</p>", escape(text));
     }
 
+    /// What a reader must know before believing a number.
+    pub fn note(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p class=\"note\"><strong>Note:</strong> {}</p>", escape(text));
+    }
+
     /// Pictures with a caption and the numbers behind them.
     pub fn figure(&mut self, caption: &str, pictures: Vec<Svg>, numbers: &[Grid]) {
         self.figures += 1;
@@ -109,9 +114,7 @@ impl Page {
         for block in section.blocks {
             match block {
                 Block::Say(text) => self.say(&text),
-                Block::Warn(text) => {
-                    let _ = writeln!(self.body, "<p class=\"note\"><strong>Note:</strong> {}</p>", escape(&text));
-                }
+                Block::Warn(text) => self.note(&text),
                 Block::Headlines(all) => {
                     self.body.push_str("<div class=\"cards\">\n");
                     all.iter().for_each(|h| self.headline(h));
@@ -131,7 +134,7 @@ impl Page {
     }
 
     /// A table, folded if it is long.
-    fn table(&mut self, grid: &Grid) {
+    pub fn table(&mut self, grid: &Grid) {
         self.figures += 1;
         let id = format!("table{}", self.figures);
         if grid.rows.len() <= LONG {

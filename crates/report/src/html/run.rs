@@ -2,7 +2,8 @@
 
 use super::page::{Page, whole};
 use crate::facts::{command, facts};
-use crate::section::Room;
+use crate::runs::labels;
+use crate::section::{Room, Section};
 use crate::subjects::{SUBJECTS, sections};
 use crate::svg::escape;
 use crate::view::View;
@@ -35,20 +36,25 @@ fn page_with(views: &[View<'_>], systems: &[System], room: Room) -> String {
     let left_out = match room {
         Room::OwnPage => None,
         Room::Page => Some("counters, networks and lists of tests"),
-        Room::Terminal | Room::Verbose | Room::Document => Some("distributions, counters, networks and lists of tests"),
+        Room::Terminal | Room::Verbose | Room::Document => Some("tails, counters, networks and lists of tests"),
     };
     if let Some(parts) = left_out {
         page.say(&format!(
             "So many runs do not fit one page: their {parts} are left out here and are on the pages of each run."
         ));
     }
-    for (i, view) in views.iter().enumerate() {
-        let of = if views.len() > 1 { format!(" of run {}", i + 1) } else { String::new() };
-        run(&mut page, view, &of, room);
+    let together: Vec<Section> = SUBJECTS.iter().flat_map(|s| (s.together)(views, systems)).collect();
+    let alone = together.is_empty();
+    if let [one] = views {
+        run(&mut page, one, room);
     }
-    for section in SUBJECTS.iter().flat_map(|s| (s.together)(views, systems)) {
+    for section in together {
         page.section(&section.title);
         page.blocks(section);
+    }
+    if views.len() > 1 {
+        // Several runs are read side by side first; what each says alone is folded below, unless nothing stands above it.
+        views.iter().zip(labels(views)).for_each(|(view, label)| folded(&mut page, view, &label, room, alone));
     }
     for (i, view) in views.iter().enumerate() {
         let of = if views.len() > 1 { format!(", run {}", i + 1) } else { String::new() };
@@ -57,11 +63,38 @@ fn page_with(views: &[View<'_>], systems: &[System], room: Room) -> String {
     document(views, page)
 }
 
+/// All that one of several runs says, folded.
+fn folded(page: &mut Page, view: &View<'_>, label: &str, room: Room, open: bool) {
+    page.section(&upper(label));
+    warnings(&mut page.body, &view.warnings());
+    let sections: Vec<Section> = sections(view).into_iter().filter(|s| s.room <= room).collect();
+    if sections.is_empty() {
+        return page.say("Nothing that was measured is in this record.");
+    }
+    // Of very many runs only what stands side by side fits, unless nothing does.
+    if room < Room::Page && !open {
+        return page.say("Its numbers stand side by side with the others above; all of them are on its own page.");
+    }
+    let open = if open { " open" } else { "" };
+    let _ = writeln!(page.body, "<details{open}><summary>All that this run says</summary>");
+    for section in sections {
+        let _ = writeln!(page.body, "<h3>{}</h3>", escape(&section.title));
+        page.blocks(section);
+    }
+    page.body.push_str("</details>\n");
+}
+
+/// With a capital, as a heading begins.
+fn upper(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
 /// The sections of a run; warnings stand in the first, before any number.
-fn run(page: &mut Page, view: &View<'_>, of: &str, room: Room) {
+fn run(page: &mut Page, view: &View<'_>, room: Room) {
     let mut warned = false;
     for section in sections(view).into_iter().filter(|s| s.room <= room) {
-        page.section(&format!("{}{of}", section.title));
+        page.section(&section.title);
         if !warned {
             warnings(&mut page.body, &view.warnings());
             warned = true;
@@ -69,7 +102,7 @@ fn run(page: &mut Page, view: &View<'_>, of: &str, room: Room) {
         page.blocks(section);
     }
     if !warned {
-        page.section(&format!("No results{of}"));
+        page.section("No results");
         warnings(&mut page.body, &view.warnings());
         page.say("Nothing that was measured is in this record.");
     }

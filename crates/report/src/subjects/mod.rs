@@ -11,12 +11,16 @@ mod load;
 pub mod maxrate;
 mod missing;
 mod network;
+
+mod series;
+mod slow_parts;
 mod tests;
 
 use crate::merit::Merit;
 use crate::section::Section;
 use crate::view::View;
 use record::hpcc_systems::System;
+pub use slow_parts::has_suspects;
 
 /// Something that a report can be about.
 pub struct Subject {
@@ -52,6 +56,8 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { together: hpcc::together, ..plain("hpcc", "the tests of HPC Challenge", hpcc::sections) },
     Subject { merits: maxrate::merits, ..plain("maxrate", "max-rate models of pairs", maxrate::sections) },
     Subject { merits: contention::merits, ..plain("contention", "contention graphs", contention::sections) },
+    plain("slow-parts", "every pair of nodes, and which part is slow", slow_parts::sections),
+    plain("series", "tests over time", series::sections),
     Subject { merits: tests::merits, ..plain("tests", "tests by themselves", tests::sections) },
     plain("counters", "counters over nodes", counters::sections),
     plain("network", "where a simulated network stalled", network::sections),

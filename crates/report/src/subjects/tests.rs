@@ -15,7 +15,8 @@ const ROWS: usize = 500;
 /// Tables of tests: those that no other subject tells of, then all, then their named numbers.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut all = Vec::new();
-    let own: Vec<_> = view.sampled().filter(|(p, _)| !view.in_impacts(p) && !is_one_of_many(p)).collect();
+    let own: Vec<_> =
+        view.sampled().filter(|(p, _)| !view.in_impacts(p) && !is_one_of_many(p) && !in_series(p)).collect();
     if !own.is_empty() {
         let mut section = Section::new("Tests");
         if !view.canaries.is_empty() && view.canaries.iter().all(|c| c.loaded.is_none()) {
@@ -39,6 +40,11 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         all.push(section);
     }
     all
+}
+
+/// One of several measurements over time, which have a table of their own.
+fn in_series(phase: &PhaseRecord) -> bool {
+    matches!(phase.about, About::Series { .. })
 }
 
 /// What a test is called: a canary alone by its own name, others by their phases, which tell repetitions apart.

@@ -216,6 +216,14 @@ impl Svg {
         }
     }
 
+    /// The same below the picture, which grows by its lines.
+    pub fn legend_below(&mut self, x: f64, entries: &[(&str, &str)]) {
+        let names = entries.iter().map(|(_, name)| *name);
+        let lines = legend_places(self.width - x, names).last().map_or(0, |(_, line)| line + 1);
+        self.legend((x, self.height + 10.0), entries);
+        self.height += LEGEND_LINE * lines as f64 + 2.0;
+    }
+
     /// The text of the picture. `id` must be unique on its page.
     pub fn finish(self, id: &str) -> String {
         let Svg { width, height, title, about, body } = self;

@@ -1,7 +1,7 @@
-//! A frame with two axes, and what is drawn in it: steps, lines, dots with error bars, rules.
+//! A frame with two axes, and what is drawn in it: lines, dots with error bars, rules.
 
 use super::draw::{Anchor, Svg};
-use super::scale::{Scale, Tick};
+use super::scale::{Scale, Tick, short};
 use super::{WIDTH, draw::text_width};
 
 /// A picture with axes.
@@ -20,8 +20,19 @@ pub struct Axis<'a> {
     pub scale: Scale,
     /// Quantity and unit.
     pub label: &'a str,
-    /// Whether values are shares, written in percent.
-    pub percent: bool,
+    /// How values are written.
+    pub labels: Labels,
+}
+
+/// How values of an axis are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// As numbers.
+    Plain,
+    /// Shares in percent.
+    Percent,
+    /// Shares in words: `1 in 100`; powers of ten only.
+    OneIn,
 }
 
 const LEFT: f64 = 58.0;
@@ -29,9 +40,17 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 38.0;
 
-fn label(tick: &Tick, percent: bool) -> Option<String> {
+fn label(tick: &Tick, labels: Labels) -> Option<String> {
     let label = tick.label.clone()?;
-    Some(if percent { super::scale::short(tick.value * 100.0) + "%" } else { label })
+    match labels {
+        Labels::Plain => Some(label),
+        Labels::Percent => Some(short(tick.value * 100.0) + "%"),
+        Labels::OneIn if tick.value >= 1.0 => Some("all".into()),
+        // 2 in 10 and 5 in 10 would be read as other words.
+        Labels::OneIn => {
+            (tick.value.log10().fract().abs() < 1e-6).then(|| format!("1 in {}", short((1.0 / tick.value).round())))
+        }
+    }
 }
 
 impl Frame {
@@ -43,7 +62,7 @@ impl Frame {
         for tick in ys.ticks() {
             let at = ys.at(tick.value);
             svg.line(if tick.label.is_some() { "grid" } else { "minor" }, (LEFT, at), (right, at));
-            if let Some(text) = label(&tick, y.percent) {
+            if let Some(text) = label(&tick, y.labels) {
                 svg.text("dim", (LEFT - 5.0, at + 4.0), Anchor::End, &text);
             }
         }
@@ -52,7 +71,7 @@ impl Frame {
         for tick in xs.ticks() {
             let at = xs.at(tick.value);
             svg.line(if tick.label.is_some() { "grid" } else { "minor" }, (at, TOP), (at, bottom));
-            if let Some(text) = label(&tick, x.percent) {
+            if let Some(text) = label(&tick, x.labels) {
                 let half = text_width(&text) / 2.0;
                 if at - half > free {
                     svg.text("dim", (at, bottom + 14.0), Anchor::Middle, &text);
@@ -72,23 +91,10 @@ impl Frame {
         self.svg.path(&format!("mark {class}"), &places, false);
     }
 
-    /// A histogram: for each bin its edges and its height. Bins must rise; gaps fall to the axis.
-    pub fn steps(&mut self, class: &str, bins: &[(f64, f64, f64)]) {
-        let floor = self.y.at(self.y.domain().0);
-        let mut points = Vec::new();
-        let mut end = None;
-        for &(low, high, y) in bins {
-            let (a, b, y) = (self.x.at(low), self.x.at(high), self.y.at(y));
-            // Pictures keep one decimal, so edges nearer than half of that are one edge; bins that meet need no way to the axis.
-            if end.is_none_or(|e: f64| (e - a).abs() > 0.05) {
-                points.extend(end.map(|e| (e, floor)));
-                points.push((a, floor));
-            }
-            points.extend([(a, y), (b, y)]);
-            end = Some(b);
-        }
-        points.extend(end.map(|e| (e, floor)));
-        self.svg.path(&format!("area {class}"), &points, true);
+    /// A filled shape through values.
+    pub fn shape(&mut self, class: &str, points: &[(f64, f64)]) {
+        let places: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (self.x.at(x), self.y.at(y))).collect();
+        self.svg.path(&format!("area {class}"), &places, true);
     }
 
     /// A value with its interval, upright.
@@ -129,18 +135,16 @@ mod tests {
     use super::*;
 
     fn frame() -> Frame {
-        let axis = |scale, label| Axis { scale, label, percent: false };
+        let axis = |scale, label| Axis { scale, label, labels: Labels::Plain };
         Frame::new("t", "d", 200.0, axis(Scale::log(1.0, 100.0), "x"), axis(Scale::linear(0.0, 10.0), "y"))
     }
 
     #[test]
-    fn gaps_between_bins_fall_to_the_axis() {
-        let mut frame = frame();
-        let floor = format!("V{}", frame.y.at(0.0));
-        frame.steps("s0", &[(1.0, 2.0, 5.0), (2.0, 3.0, 6.0), (10.0, 20.0, 5.0)]);
-        let text = frame.svg.finish("x");
-        let path = text.lines().find(|l| l.starts_with("<path")).unwrap();
-        assert_eq!(path.matches(&floor).count(), 2, "{path}");
+    fn shares_are_written_in_words() {
+        let at = |value| label(&Tick { value, label: Some("x".into()) }, Labels::OneIn);
+        assert_eq!(at(1e-4).as_deref(), Some("1 in 10k"));
+        assert_eq!(at(1.0).as_deref(), Some("all"));
+        assert_eq!(at(0.02), None);
     }
 
     #[test]

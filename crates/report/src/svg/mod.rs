@@ -4,6 +4,7 @@
 //! [`STYLE`] gives them values. Every picture has a title and a description for readers who hear it. Pictures are narrow on
 //! purpose: at a phone's width they are shown at full size, and a desktop shows several side by side.
 
+mod dates;
 pub mod density;
 mod draw;
 pub mod frame;
@@ -14,6 +15,7 @@ pub mod map;
 pub mod network;
 pub mod rows;
 pub mod scale;
+pub mod tail;
 
 pub use draw::{Anchor, Svg, escape, text_width};
 pub use frame::Frame;

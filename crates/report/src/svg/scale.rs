@@ -7,6 +7,10 @@ pub enum Spacing {
     Linear,
     /// Equal ratios.
     Log,
+    /// Equal differences of whole numbers.
+    Whole,
+    /// Equal differences of seconds since 1970, read as dates.
+    Dates,
 }
 
 /// A scale from `low..high` to places `from..to`.
@@ -40,6 +44,20 @@ impl Scale {
         Scale { spacing: Spacing::Linear, low, high, from: 0.0, to: 1.0 }
     }
 
+    /// Linear over whole numbers: ticks stand at none but these.
+    pub fn whole(low: f64, high: f64) -> Scale {
+        let (low, high) = if low < high { (low, high) } else { (low - 1.0, low + 1.0) };
+        let step = step(high - low).max(1.0);
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        Scale { spacing: Spacing::Whole, low, high, from: 0.0, to: 1.0 }
+    }
+
+    /// Linear over seconds since 1970, with ticks that are dates and a little room on both sides.
+    pub fn dates(low: f64, high: f64) -> Scale {
+        let room = ((high - low) * 0.02).max(1.0);
+        Scale { spacing: Spacing::Dates, low: low - room, high: high + room, from: 0.0, to: 1.0 }
+    }
+
     /// Logarithmic, around values that must be above 0, with a little room on both sides.
     pub fn log(low: f64, high: f64) -> Scale {
         assert!(low > 0.0 && high.is_finite(), "a logarithmic scale has values above 0");
@@ -62,7 +80,7 @@ impl Scale {
     /// Where a value lies; values outside lie on the edge.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.spacing {
-            Spacing::Linear => (value - self.low) / (self.high - self.low),
+            Spacing::Linear | Spacing::Whole | Spacing::Dates => (value - self.low) / (self.high - self.low),
             // 0 has no logarithm; it lies on the lower edge as everything below the scale does.
             Spacing::Log => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
         };
@@ -75,12 +93,14 @@ impl Scale {
         match self.spacing {
             // Over less than a factor of 5 too few powers, twos and fives are in sight to read values by.
             Spacing::Log if decades >= 0.7 => self.decades(decades),
-            _ => self.even(),
+            Spacing::Dates => super::dates::ticks(self.low, self.high),
+            Spacing::Whole => self.even(1.0),
+            Spacing::Log | Spacing::Linear => self.even(0.0),
         }
     }
 
-    fn even(&self) -> Vec<Tick> {
-        let step = step(self.high - self.low);
+    fn even(&self, least: f64) -> Vec<Tick> {
+        let step = step(self.high - self.low).max(least);
         // The ends of a linear scale are multiples of the step, but a quotient may miss its whole number by rounding.
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
@@ -161,6 +181,7 @@ mod tests {
     fn ticks_are_numbers_people_like() {
         assert_eq!(labels(Scale::linear(0.0, 97.0)), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(Scale::linear(-0.3, 0.31)), ["-0.4", "-0.2", "0", "0.2", "0.4"]);
+        assert_eq!(labels(Scale::whole(1.0, 3.0)), ["1", "2", "3"]);
         assert_eq!(labels(Scale::log(1.0, 1e5)), ["1", "10", "100", "1000", "10k", "100k"]);
         assert_eq!(labels(Scale::log(1.7, 40.0)), ["2", "5", "10", "20"]);
         assert_eq!(labels(Scale::log(1e-7, 1.0)), ["1e-6", "1e-4", "0.01", "1"]);

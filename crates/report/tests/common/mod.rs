@@ -55,6 +55,7 @@ pub fn job(name: &str, metric: Metric, role: Role, typical: f64, factor: f64, se
         coverage: None,
         notes: vec![],
         results: Default::default(),
+        pairs: None,
         placements: Vec::new(),
     }
 }
@@ -97,7 +98,15 @@ fn phase(name: &str, jobs: Vec<JobRecord>) -> PhaseRecord {
             per_node: (0..8).map(|n| n * n * 1000 * (i as u64 + 1)).collect(),
         })
         .collect();
-    PhaseRecord { name: name.into(), about: about(name), elapsed_s: 1.0, jobs, counters, counted: Default::default() }
+    PhaseRecord {
+        name: name.into(),
+        about: about(name),
+        elapsed_s: 1.0,
+        began_s: None,
+        jobs,
+        counters,
+        counted: Default::default(),
+    }
 }
 
 /// GPCNeT with every set of phases; loads are `severity` times as harmful as usual.
@@ -246,6 +255,7 @@ pub fn hpcc(speed: f64, seed: u64) -> RunRecord {
             name: name.to_string(),
             about: about(name),
             elapsed_s: 1.0,
+            began_s: None,
             jobs: vec![job],
             counters: vec![],
             counted: Default::default(),
@@ -286,7 +296,21 @@ pub fn every_record() -> Vec<(String, RunRecord)> {
     interrupted.status = Status::Incomplete { reason: "interrupted".into() };
     (interrupted.phases, interrupted.network) = (Vec::new(), None);
     all.push(("interrupted".into(), interrupted));
+    all.push(("made-up pairs".into(), pairs()));
     all
+}
+
+/// All pairs of eight nodes on two switches, of which one node is slow; one value is of a node that is not there.
+pub fn pairs() -> RunRecord {
+    let mut record = gpcnet(1.0, 1);
+    record.plan.suite = "pairs".into();
+    let nodes = (0..8).map(|n| PairNode { switch: Some(n / 4), group: None }).collect();
+    let slow = |a: u32, b: u32| if a == 5 || b == 5 { 3.0 } else { 1.0 };
+    let of = |a: u32| (a + 1..8).map(move |b| PairValue { nodes: [a, b], bytes_per_s: 1e9 / slow(a, b) });
+    let values = (0..8).flat_map(of).chain([PairValue { nodes: [1, 99], bytes_per_s: 1.0 }]).collect();
+    record.phases.truncate(1);
+    record.phases[0].jobs[0].pairs = Some(PairsRecord { nodes, values });
+    record
 }
 
 /// Compares with the committed file; `UPDATE=1` rewrites it after a deliberate change.

@@ -1,6 +1,6 @@
 //! Graphs with penalties, predictions against measurements, and the spread of errors.
 
-use crate::svg::frame::{Axis, Frame};
+use crate::svg::frame::{Axis, Frame, Labels};
 use crate::svg::graph::{Arrow, graph};
 use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
@@ -65,7 +65,7 @@ pub fn scatter(found: &Findings, rules: &str) -> Svg {
         pairs.len(),
         digits(100.0 * worst)
     );
-    let axis = |label| Axis { scale: Scale::log(low, high), label, percent: false };
+    let axis = |label| Axis { scale: Scale::log(low, high), label, labels: Labels::Plain };
     let mut frame = Frame::new(rules, &about, 330.0, axis("measured [times alone]"), axis("predicted [times alone]"));
     let ends = frame.x.domain();
     frame.line("ref", &[(ends.0, ends.0), (ends.1, ends.1)]);
@@ -80,8 +80,8 @@ pub fn spread(found: &Findings, rules: &str) -> Svg {
     let points: Vec<(f64, f64)> = pairs.iter().map(|p| (p.0 as f64, 100.0 * (p.2 / p.1 - 1.0).abs())).collect();
     let high = points.iter().map(|p| p.1).fold(1.0, f64::max);
     let most = points.iter().map(|p| p.0).fold(1.0, f64::max);
-    let x = Axis { scale: Scale::linear(0.0, most + 0.5), label: "flows of a graph", percent: false };
-    let y = Axis { scale: Scale::linear(0.0, high), label: "|error| [%]", percent: false };
+    let x = Axis { scale: Scale::linear(0.0, most + 0.5), label: "flows of a graph", labels: Labels::Plain };
+    let y = Axis { scale: Scale::linear(0.0, high), label: "|error| [%]", labels: Labels::Plain };
     let by = found.validation.scores.iter().find(|s| s.rules == rules).map(|s| &s.by_edges);
     let line = |pick: fn(&model::contention::validate::Errors) -> f64| -> Vec<(f64, f64)> {
         by.iter().flat_map(|m| m.iter()).map(|(n, e)| (*n as f64, 100.0 * pick(e))).collect()

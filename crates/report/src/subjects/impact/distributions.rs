@@ -3,9 +3,9 @@
 use crate::grid::{Grid, exact};
 use crate::known::{mean, quantile};
 use crate::section::{Room, Section};
-use crate::svg::density::{LogBins, log_bins, log_density};
-use crate::svg::frame::{Axis, Frame};
+use crate::svg::density::log_density;
 use crate::svg::rows::{Rows, Words};
+use crate::svg::tail::{Line, ONE_IN_A_HUNDRED, tail_of, tails};
 use crate::svg::{Scale, Svg};
 use crate::table::digits;
 use crate::view::{Canary, gpcnet_title};
@@ -19,15 +19,14 @@ pub fn sections(canaries: &[Canary<'_>]) -> Vec<Section> {
         return all;
     }
     let loaded = canaries.iter().any(|c| c.loaded.is_some());
-    let title = if loaded { "Distributions alone and under load" } else { "Distributions" };
-    let mut section = Section::with_room(Room::Page, title);
-    let (pictures, numbers) = canaries.iter().map(|c| histogram(c)).unzip();
-    section.figure(
-        "How often each value was seen. Both axes are logarithmic, so rare values of the tail can be seen; bins are equally wide \
-         in the logarithm. Dashed: what 99 of 100 samples are no worse than.",
-        pictures,
-        numbers,
+    let (pictures, numbers): (Vec<Option<Svg>>, Vec<Grid>) = canaries.iter().map(|c| tail(c)).unzip();
+    let pictures: Vec<Svg> = pictures.into_iter().flatten().collect();
+    let mut section = Section::with_room(Room::Page, if loaded { "Tails alone and under load" } else { "Tails" });
+    let dots = if canaries.iter().any(|c| c.isolated.placements.len() > 1) { " Dots: each placement." } else { "" };
+    let caption = format!(
+        "How many samples are worse than a value: the further right a curve of latencies (or left, of rates), the worse. Dashed: 1 in 100.{dots}"
     );
+    section.figure(&caption, pictures, numbers);
     all.push(section);
     let by: Vec<&Canary<'_>> = canaries.into_iter().filter(|c| !c.by.is_empty()).collect();
     if !by.is_empty() {
@@ -50,7 +49,7 @@ fn values(job: &JobRecord) -> Vec<(f64, f64, u64)> {
 }
 
 /// The quantity and unit along the axis.
-fn axis(job: &JobRecord) -> String {
+pub(super) fn axis(job: &JobRecord) -> String {
     let (_, unit) = job.metric.shown();
     let quantity = match job.metric {
         record::Metric::Latency => "time of an exchange",
@@ -72,58 +71,75 @@ fn span(jobs: &[&JobRecord]) -> (f64, f64) {
     if low <= high && high > 0.0 { (low, high) } else { (1.0, 10.0) }
 }
 
-fn histogram(canary: &Canary<'_>) -> (Svg, Grid) {
-    let jobs: Vec<(&str, &str, &JobRecord)> = std::iter::once(("alone", "s0", canary.isolated))
+/// The tails of a canary alone and under load, what each placement's worst hundredth begins at, and the numbers.
+fn tail(canary: &Canary<'_>) -> (Option<Svg>, Grid) {
+    let jobs: Vec<(&str, &'static str, &JobRecord)> = std::iter::once(("alone", "s0", canary.isolated))
         .chain(canary.loaded.filter(|j| !j.samples.is_empty()).map(|j| ("loaded", "s1", j)))
         .collect();
-    let (low, high) = span(&jobs.iter().map(|j| j.2).collect::<Vec<_>>());
-    // About 56 bins over the width of the picture. At 200 a decade a bin is 1.2 % wide, more than the 0.1 % of histograms.
-    let per_decade = (56.0 / (high / low).log10().max(0.1)).clamp(8.0, 200.0).round();
-    let bins: Vec<LogBins> = jobs.iter().map(|j| log_bins(values(j.2), per_decade)).collect();
-    let share = |bins: &LogBins, count: u64| count as f64 / bins.total as f64;
-    let shares = bins.iter().flat_map(|b| b.bins.iter().map(|x| share(b, x.2)));
-    let (least, most) = shares.fold((1.0, 0.0), |(a, b): (f64, f64), s| (a.min(s), b.max(s)));
-    // Half a decade of room below, so that a bin with a single sample is still a visible step.
-    let y = Scale::log(least.min(most) / 3.0, most * 8.0);
+    let line = |(name, class, job): &(&str, &'static str, &JobRecord)| Line {
+        class,
+        name: name.to_string(),
+        tail: tail_of(job),
+    };
+    let lines: Vec<Line<'_>> = jobs.iter().map(line).collect();
     let title = format!("{}: {}", canary.name, gpcnet_title(canary.isolated));
-    let label = axis(canary.isolated);
     let about = jobs.iter().map(|(name, _, job)| {
         let (scale, unit) = job.metric.shown();
         let [average, tail] = [mean(job).value, quantile(job, 0.99).value].map(|x| digits(x * scale));
         format!("{name}: average {average}, 99 % {tail} {unit}, {} samples", job.summary.samples)
     });
-    let about = format!("Histogram. {}.", about.collect::<Vec<_>>().join("; "));
-    let x = Axis { scale: Scale::log(low, high), label: &label, percent: false };
-    let y = Axis { scale: y, label: "share of samples", percent: true };
-    let mut frame = Frame::new(&title, &about, 250.0, x, y);
-    for ((_, class, _), bins) in jobs.iter().zip(&bins) {
-        let steps: Vec<(f64, f64, f64)> = bins.bins.iter().map(|&(a, b, n)| (a, b, share(bins, n))).collect();
-        frame.steps(class, &steps);
-    }
-    for (row, (name, class, job)) in jobs.iter().enumerate() {
-        let (scale, _) = job.metric.shown();
-        let tail = quantile(job, 0.99).value * scale;
-        frame.rule(class, tail, &format!("{name} 99%: {}", digits(tail)), row);
+    let about = format!("Share of samples that are worse than a value. {}.", about.collect::<Vec<_>>().join("; "));
+    let numbers = numbers(canary, &jobs);
+    // Samples that took no time have no place on a logarithmic axis.
+    let Some(mut frame) = tails(&title, &about, &axis(canary.isolated), &lines) else { return (None, numbers) };
+    for (name, class, job) in &jobs {
+        let (scale, unit) = job.metric.shown();
+        for placement in job.placements.iter().filter(|_| job.placements.len() > 1) {
+            let Some(tail) = placement.summary.quantile(0.99).map(|q| q.value * scale).filter(|v| *v > 0.0) else {
+                continue;
+            };
+            let tip = format!(
+                "{name}, placement {}: 1 in 100 is worse than {} {unit}",
+                placement.placement + 1,
+                digits(tail)
+            );
+            frame.dot(&format!("{class} open"), (tail, ONE_IN_A_HUNDRED), None, &tip);
+        }
     }
     let legend: Vec<(&str, &str)> = jobs.iter().map(|(name, class, _)| (*class, *name)).collect();
     let right = crate::svg::WIDTH - 12.0 - 62.0 * jobs.len() as f64;
     frame.svg.legend((right, 14.0), &legend);
     frame.svg.text("value", (8.0, 14.0), crate::svg::Anchor::Start, canary.name);
-    (frame.svg, numbers(canary, &jobs, &bins))
+    (Some(frame.svg), numbers)
 }
 
-fn numbers(canary: &Canary<'_>, jobs: &[(&str, &str, &JobRecord)], bins: &[LogBins]) -> Grid {
-    let (_, unit) = canary.isolated.metric.shown();
-    let mut header = vec![format!("from [{unit}]"), format!("to [{unit}]")];
-    header.extend(jobs.iter().map(|(name, ..)| format!("{name}: samples")));
-    let mut grid = Grid { caption: format!("{}: samples in each bin", canary.name), header, rows: Vec::new() };
-    let mut edges: Vec<(f64, f64)> = bins.iter().flat_map(|b| b.bins.iter().map(|x| (x.0, x.1))).collect();
-    edges.sort_by(|a, b| a.0.total_cmp(&b.0));
-    edges.dedup();
-    for (low, high) in edges {
-        // Edges are computed from the same whole numbers for every job, so equal bins have equal edges to the bit.
-        let count = |b: &LogBins| b.bins.iter().find(|x| x.0 == low).map_or(0, |x| x.2).to_string();
-        grid.row([exact(low), exact(high)].into_iter().chain(bins.iter().map(count)));
+/// What is worse in one of 2, 10, 100, ... samples.
+fn numbers(canary: &Canary<'_>, jobs: &[(&str, &'static str, &JobRecord)]) -> Grid {
+    let (scale, unit) = canary.isolated.metric.shown();
+    let mut header = vec!["share that is worse".to_string()];
+    header.extend(jobs.iter().map(|(name, ..)| format!("{name} [{unit}]")));
+    header.push("times worse".into());
+    let mut grid = Grid { caption: format!("{}: the tail", canary.name), header, rows: Vec::new() };
+    for one_in in [2u32, 10, 100, 1000, 10_000, 100_000] {
+        let q = 1.0 - 1.0 / f64::from(one_in);
+        let known = |job: &JobRecord| {
+            // Ten samples beyond it, or it is the place of a few.
+            let enough = job.samples.len() as f64 / f64::from(one_in) >= record::placement::BEYOND;
+            enough.then(|| job.samples.quantile(job.metric, job.metric.tail(q)))
+        };
+        let values: Vec<Option<f64>> = jobs.iter().map(|(_, _, job)| known(job)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let shown = |v: &Option<f64>| v.map_or("-".to_string(), |v| exact(v * scale));
+        let times = match values.as_slice() {
+            [Some(alone), Some(loaded)] => digits(canary.isolated.metric.impact(*alone, *loaded)),
+            _ => "-".into(),
+        };
+        let mut row = vec![format!("1 in {one_in}")];
+        row.extend(values.iter().map(shown));
+        row.push(times);
+        grid.row(row);
     }
     grid
 }

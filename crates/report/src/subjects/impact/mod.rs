@@ -3,6 +3,7 @@
 mod distributions;
 mod glance;
 mod placements;
+mod side;
 mod systems;
 
 use crate::grid::Grid;

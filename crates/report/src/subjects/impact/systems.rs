@@ -20,7 +20,7 @@ pub fn across(views: &[View<'_>], _: &[HpccSystem]) -> Vec<Section> {
         }
     }
     if titles.is_empty() {
-        return Vec::new();
+        return super::side::section(views).into_iter().collect();
     }
     let mut pictures = Vec::new();
     let mut grid = Grid::new(
@@ -42,7 +42,7 @@ pub fn across(views: &[View<'_>], _: &[HpccSystem]) -> Vec<Section> {
                    sizes and loads cannot be compared number by number.";
     let mut section = Section::with_room(Room::Page, "Across systems");
     section.figure(caption, pictures, vec![grid]);
-    vec![section]
+    super::side::section(views).into_iter().chain([section]).collect()
 }
 
 fn picture(title: &str, entries: &[SystemImpact]) -> Svg {

@@ -2,7 +2,7 @@
 
 use super::{Crossed, cross};
 use crate::grid::Grid;
-use crate::svg::frame::{Axis, Frame};
+use crate::svg::frame::{Axis, Frame, Labels};
 use crate::svg::map::{Map, map};
 use crate::svg::{Anchor, Scale, Svg};
 use crate::table::digits;
@@ -63,8 +63,8 @@ fn over_sizes(fitted: &Fitted, crossed: &Crossed<RateCell>) -> Svg {
         digits(high),
         words(report)
     );
-    let x = Axis { scale: Scale::log(first, last), label: "message [bytes]", percent: false };
-    let y = Axis { scale: Scale::log(low, high * 1.6), label: "k n/T [GB/s]", percent: false };
+    let x = Axis { scale: Scale::log(first, last), label: "message [bytes]", labels: Labels::Plain };
+    let y = Axis { scale: Scale::log(low, high * 1.6), label: "k n/T [GB/s]", labels: Labels::Plain };
     let mut frame = Frame::new("Aggregate rate over size", &about, 270.0, x, y);
     regions(&mut frame, report);
     // Only dots are thinned; the table behind the picture has every size.
@@ -142,8 +142,8 @@ fn over_pairs(fitted: &Fitted, crossed: &Crossed<RateCell>) -> Svg {
     let sizes: Vec<u64> = sizes.into_iter().rev().take(COLOURS.len() - 1).rev().collect();
     let names: Vec<String> = sizes.iter().map(|n| spec::show_bytes(*n)).collect();
     let about = format!("Aggregate rate over the number of pairs, for messages of {}.", names.join(", "));
-    let x = Axis { scale: Scale::linear(0.0, f64::from(most)), label: "pairs k", percent: false };
-    let y = Axis { scale: Scale::log(low, high * 1.6), label: "k n/T [GB/s]", percent: false };
+    let x = Axis { scale: Scale::linear(0.0, f64::from(most)), label: "pairs k", labels: Labels::Plain };
+    let y = Axis { scale: Scale::log(low, high * 1.6), label: "k n/T [GB/s]", labels: Labels::Plain };
     let mut frame = Frame::new("Aggregate rate over pairs", &about, 270.0, x, y);
     for (&n, class) in sizes.iter().zip(COLOURS) {
         let Ok(row) = crossed.sizes.binary_search(&n) else { continue };
