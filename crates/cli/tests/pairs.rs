@@ -21,7 +21,7 @@ fn a_slow_node_and_a_slow_cable_are_named() {
     ] {
         let file = format!("{name}.toml");
         fs::write(dir.join(&file), machine(fault)).unwrap();
-        let out = tailback(&dir, &["run", "pairs", "--on", &file, "--quiet", "--out", name]);
+        let out = tailback(&dir, &["run", "all-pairs", "--on", &file, "--quiet", "--out", name]);
         let words = text(&out.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(out.status.code(), Some(code), "{name}: {words} {}", text(&out.stderr));
         assert!(words.contains(says), "{name}: {words}");

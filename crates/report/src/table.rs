@@ -87,6 +87,9 @@ pub fn known(x: Known, scale: f64) -> String {
 /// How many times worse something is: `2.05x ±7%`.
 pub fn factor(x: Known) -> String {
     let text = known(x, 1.0);
+    if !x.value.is_finite() {
+        return text;
+    }
     match text.split_once(' ') {
         Some((value, width)) => format!("{value}x {width}"),
         None => text + "x",

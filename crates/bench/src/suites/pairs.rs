@@ -8,7 +8,7 @@ use spec::{Card, Kind, Param, Params, ReadParams};
 /// The suite.
 pub const PAIRS: Suite = Suite {
     card: Card {
-        name: "pairs",
+        name: "all-pairs",
         about: "Every pair of nodes under the load of all others: finds the slow node, cable or switch",
         source: "Tailback",
         params: &[
@@ -47,7 +47,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
     if layout.nodes < 4 {
-        let say = "pairs needs at least 4 nodes to tell which is slow (or ranks that count as nodes: --unit rank)";
+        let say = "all-pairs needs at least 4 nodes to tell which is slow (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
     }
     let slots = params.count("slots") as u32;
@@ -63,7 +63,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     };
     let own = |name: &str| (name.to_string(), params.word(name).to_string());
     let job = Job {
-        name: "pairs".into(),
+        name: "all-pairs".into(),
         kernel: "meet".into(),
         params: Params::from([own("size"), own("window")]),
         role: Role::Measured,
@@ -77,9 +77,9 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             ..Stop::ONCE
         },
     };
-    let about = About::Test { mode: None, test: "pairs".into(), variant: None };
+    let about = About::Test { mode: None, test: "all-pairs".into(), variant: None };
     // Natural order: a node's number in the plan is its number on the machine.
-    let mut plan = Plan::new("pairs", seed, NodeOrder::Natural, payload, vec![Phase::new(about, vec![job])]);
+    let mut plan = Plan::new("all-pairs", seed, NodeOrder::Natural, payload, vec![Phase::new(about, vec![job])]);
     if rounds < all {
         plan.notes.push(format!("{rounds} of {all} rounds: each node meets so many of the others, chosen at random"));
     }

@@ -8,7 +8,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("run gpcnet", "mpirun -n 64 tailback run gpcnet --sets matrix --placements 20"),
     ("run sweep", "tailback run sweep --on summit --nodes 64"),
     ("run network", "mpirun -n 64 tailback run network --time 5s"),
-    ("run pairs", "srun --ntasks-per-node=1 tailback run pairs --topology topology.conf"),
+    ("run all-pairs", "srun --ntasks-per-node=1 tailback run all-pairs --topology topology.conf"),
     ("run ambient", "srun tailback run ambient --repeat 144 --every 10m --time 2s"),
     ("run congest", "tailback run congest --time 20ms --congestors a2a"),
     ("run app", "mpirun -n 64 tailback run app --repeat 5 -- ./solver input.txt"),

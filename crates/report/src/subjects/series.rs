@@ -9,6 +9,9 @@ use crate::table::digits;
 use crate::view::View;
 use record::{About, Direction, JobRecord, PhaseRecord};
 
+/// A measurement that is less than so many times worse than usual is as usual.
+const SMALL: f64 = 1.01;
+
 /// One measurement of a test.
 struct Moment<'a> {
     /// Counted from 1.
@@ -61,14 +64,12 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut section = Section::with_room(Room::Terminal, "Over time");
     all.iter().for_each(|over| section.say(sentence(view, over)));
     section.list(table(view, &all));
-    let (pictures, numbers) =
-        all.iter().filter(|o| o.moments.len() > 1).map(|over| (picture(view, over), every(view, over))).unzip();
-    section.figure(
-        "Line: median of each measurement; band: from there to what 99 of 100 samples are no worse than.",
-        pictures,
-        numbers,
-    );
-    vec![section]
+    let mut drawn = Section::with_room(Room::Page, "Every measurement");
+    let long = all.iter().filter(|over| over.moments.len() > 1);
+    let (pictures, numbers) = long.map(|over| (picture(view, over), every(view, over))).unzip();
+    let caption = "Line: median of each measurement; band: from there to what 99 of 100 samples are no worse than.";
+    drawn.figure(caption, pictures, numbers);
+    vec![section, drawn]
 }
 
 /// A value that is worse than another.
@@ -89,15 +90,11 @@ fn sentence(view: &View<'_>, over: &Over<'_>) -> String {
     let (scale, unit) = over.moments[0].job.metric.shown();
     let usual = crate::compare::changes::median(&values);
     let worst = worst(over);
-    if values.iter().all(|v| *v == values[0]) && values.len() > 1 {
-        return format!(
-            "{}: {} {unit} in every one of {} measurements: nothing else happens on this machine.",
-            over.test,
-            digits(usual * scale),
-            values.len()
-        );
-    }
     let times = worst.job.metric.impact(usual, mean(worst.job).value);
+    if times < SMALL {
+        let (usual, n) = (digits(usual * scale), values.len());
+        return format!("{}: {usual} {unit} in each of {n} measurements, to 1 %: nothing else was felt.", over.test);
+    }
     format!(
         "{}: usually {} {unit}, at worst {} ({} times worse) at {}.",
         over.test,

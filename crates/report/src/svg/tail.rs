@@ -70,7 +70,7 @@ pub fn tails(title: &str, about: &str, axis: &str, lines: &[Line<'_>]) -> Option
     }
     let least = points().map(|p| p.1).fold(ONE_IN_A_HUNDRED, f64::min);
     let x = Axis { scale: Scale::log(low, high), label: axis, labels: Labels::Plain };
-    let y = Axis { scale: Scale::log(least, 1.0), label: "share that is worse", labels: Labels::OneIn };
+    let y = Axis { scale: Scale::log(least, 1.0), label: "", labels: Labels::OneIn };
     let mut frame = Frame::new(title, about, 250.0, x, y);
     frame.line("ref dash", &[(frame.x.domain().0, ONE_IN_A_HUNDRED), (frame.x.domain().1, ONE_IN_A_HUNDRED)]);
     for line in lines {

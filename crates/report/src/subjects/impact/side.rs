@@ -8,7 +8,7 @@ use crate::section::{Room, Section};
 use crate::svg::rows::{Rows, Words};
 use crate::svg::tail::{Line, tail_of, tails};
 use crate::svg::{Anchor, Scale, Svg};
-use crate::table::{digits, factor, known};
+use crate::table::{digits, factor};
 use crate::view::{Canary, View};
 
 /// Colours that can be told apart; more runs than these are in the table only.
@@ -65,7 +65,8 @@ fn sentence(test: &str, runs: &[(usize, &Canary<'_>)], names: &[String]) -> Opti
     let finite = || impacts.iter().filter(|(_, x)| x.value.is_finite());
     let least = finite().min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
     let most = finite().max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
-    if least.0 == most.0 {
+    // Two runs without harm have nothing to tell apart.
+    if least.0 == most.0 || most.1.value < 1.01 {
         return None;
     }
     let sure = match (least.1.interval, most.1.interval) {
@@ -80,21 +81,15 @@ fn sentence(test: &str, runs: &[(usize, &Canary<'_>)], names: &[String]) -> Opti
     ))
 }
 
-/// One row a run; of each test its average alone and its impacts.
+/// One row a run; of each test its impacts.
 fn table(views: &[View<'_>], tests: &[&str], names: &[String]) -> Grid {
     let mut header = vec!["Run".to_string()];
-    for test in tests {
-        let unit = of(views, test).first().map_or("", |(_, c)| c.isolated.metric.shown().1);
-        header.extend([format!("{test} alone [{unit}]"), format!("{test} impact avg"), "99%".to_string()]);
-    }
+    tests.iter().for_each(|test| header.extend([format!("{test} impact"), "99%".to_string()]));
     let mut grid = Grid { caption: "Runs side by side".into(), header, rows: Vec::new() };
     for (view, name) in views.iter().zip(names) {
         let mut row = vec![name.clone()];
         for test in tests {
-            let canary = view.canaries.iter().find(|c| c.name == *test);
-            let alone = canary.map(|c| known(mean(c.isolated), c.isolated.metric.shown().0));
-            let impact = canary.and_then(|c| c.impact());
-            row.push(alone.unwrap_or_else(|| "-".into()));
+            let impact = view.canaries.iter().find(|c| c.name == *test).and_then(|c| c.impact());
             row.extend(impact.map_or(["-".to_string(), "-".to_string()], |i| [factor(i.average), factor(i.tail)]));
         }
         grid.row(row);
