@@ -1,7 +1,7 @@
 //! When a series of runs changed, and whether its last value is news. Both know the spread between runs, which no single run knows.
 //!
 //! **Change points** by ranks: the piece whose ranks differ most from all others (circular binary segmentation, Olshen et al., Biostatistics
-//! 2004), beside what shuffled orders of the same values give; it counts if at most one of [`RARE`] shuffles has such a piece, and if
+//! 2004), beside what shuffled orders of the same values give; it counts if at most one of 500 shuffles has such a piece, and if
 //! the medians differ by more than is worth a word. Then the piece and what is left of it and right of it are looked at again. Ranks do not care about a few odd runs nor about the shape of the spread; about seven runs on each side are the fewest
 //! that can be so rare.
 //!

@@ -45,7 +45,7 @@ pub fn section(views: &[View<'_>]) -> Option<Section> {
     if !dots.is_empty() {
         let caption =
             "Impact in each run: open dots are averages, full dots the 99 % values, with their 95 % intervals.";
-        section.figure(caption, dots, Vec::new());
+        section.figure(caption, dots, vec![impacts(views, &tests, &names)]);
     }
     let (curves, numbers): (Vec<Svg>, Vec<Grid>) =
         tests.iter().filter_map(|test| overlaid(test, &of(views, test), &names)).unzip();
@@ -93,6 +93,22 @@ fn table(views: &[View<'_>], tests: &[&str], names: &[String]) -> Grid {
             row.extend(impact.map_or(["-".to_string(), "-".to_string()], |i| [factor(i.average), factor(i.tail)]));
         }
         grid.row(row);
+    }
+    grid
+}
+
+/// Every impact with its interval.
+fn impacts(views: &[View<'_>], tests: &[&str], names: &[String]) -> Grid {
+    let mut grid = Grid::new("Impact in each run", &["Run", "test", "", "impact", "95 % from", "to"]);
+    for test in tests {
+        for (i, canary) in of(views, test) {
+            let Some(impact) = canary.impact() else { continue };
+            for (what, x) in [("avg", impact.average), ("99%", impact.tail)] {
+                let ends = x.interval.map_or(["-".to_string(), "-".to_string()], |i| [exact(i.low), exact(i.high)]);
+                let row = [names[i].clone(), test.to_string(), what.to_string(), exact(x.value)];
+                grid.row(row.into_iter().chain(ends));
+            }
+        }
     }
     grid
 }
