@@ -97,7 +97,7 @@ impl Watch {
 
     /// Whether everything was measured, where the record is kept.
     fn is_over(&self) -> bool {
-        self.lock().record.as_ref().is_some_and(|record| record.status == Status::Complete)
+        self.lock().is_over()
     }
 
     /// From the first sign of life or time limit on, ends the run as incomplete if a job of a real machine falls silent or a phase
@@ -255,7 +255,7 @@ impl Watch {
             bar.abandon();
         }
         // What is complete stays so: a rank that ends badly after the last phase takes nothing away.
-        if state.record.as_ref().is_some_and(|record| record.status == Status::Complete) {
+        if state.is_over() {
             return true;
         }
         if std::mem::replace(&mut state.given_up, true) {
@@ -292,6 +292,10 @@ impl State {
         }
         let (_, phase) = self.deadline.take_if(|(end, _)| now() > *end)?;
         Some(format!("phase {phase} hangs: it is not over long after its time limit"))
+    }
+
+    fn is_over(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.status == Status::Complete)
     }
 
     fn store(&mut self, record: &RunRecord) {

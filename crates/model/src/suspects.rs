@@ -7,6 +7,8 @@
 //! Chernoff's bound of the binomial distribution with the share of slow pairs elsewhere, is the first suspect; its pairs are taken away, and
 //! the rest is asked again. A chance is counted for all parts that were asked (Bonferroni).
 
+use crate::numeric::stats;
+
 /// What one pair reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Met {
@@ -187,12 +189,9 @@ fn chernoff(n: f64, share: f64, p: f64) -> f64 {
     (-n * (term(share, p) + term(1.0 - share, 1.0 - p))).exp()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n => (values[(n - 1) / 2] + values[n / 2]) / 2.0,
-    }
+/// The median, or 0 of nothing.
+fn median(values: Vec<f64>) -> f64 {
+    stats::median(&values).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -97,12 +97,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(place).collect()
 }
 
-/// The middle value, or the mean of the two in the middle; callers have at least one value.
+/// The median; callers have at least one value.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
-    (sorted[low] + sorted[high]) / 2.0
+    model::numeric::stats::median(values).unwrap_or(f64::NAN)
 }
 
 /// By how much, as a sign, the last value leaves what was usual before it: -1 below, 0 within, 1 above; none if too few say what is usual.

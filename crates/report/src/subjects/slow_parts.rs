@@ -178,10 +178,9 @@ fn matrix(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Svg {
     svg.text("value", (8.0, 14.0), Anchor::Start, "times slower than usual");
     for end in [0, n - 1] {
         svg.text("dim", (left - 5.0, top + side * (end as f64 + 0.5) + 4.0), Anchor::End, &end.to_string());
-        let words = if end == 0 { node(view, 0) } else { node(view, end) };
         let anchor = if end == 0 { Anchor::Start } else { Anchor::End };
         let x = if end == 0 { left } else { left + side * n as f64 };
-        svg.text("dim", (x, top + side * n as f64 + 14.0), anchor, &words);
+        svg.text("dim", (x, top + side * n as f64 + 14.0), anchor, &node(view, end));
     }
     svg
 }
