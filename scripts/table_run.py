@@ -66,13 +66,13 @@ class Run:
     def program(self):
         return os.environ.get("TAILBACK") or os.path.join(self.target, "tailback")
 
-    def tailback(self, *words, out=None, launcher=()):
+    def tailback(self, *words, out=None, launcher=(), codes=(0,)):
         """Runs the program; with `out` it leaves its record in that folder of this run."""
         if not os.access(self.program(), os.X_OK):
             raise Missing(f"{self.program()} is missing: cargo build --release")
         more = ["--quiet", "--force", "--out", os.path.join(self.folder, out)] if out else []
         shown = [*launcher, "tailback", *words, *(["--out", out] if out and out != "run" else [])]
-        return self.call([*launcher, self.program(), *words, *more], shown=["tailback" if word == self.program() else str(word) for word in shown])
+        return self.call([*launcher, self.program(), *words, *more], shown=["tailback" if word == self.program() else str(word) for word in shown], codes=codes)
 
     def record(self, out):
         with open(os.path.join(self.folder, out, "run.json"), encoding="utf-8") as file:
