@@ -1,4 +1,4 @@
-"""Reads the recipes of Ramble and Spack with stand-ins for the tools' words, and holds them against the program.
+"""Reads the recipes of Ramble, Spack, containers and conda, the first two with stand-ins for the tools' words, and holds them against the program.
 
 contrib.py STDOUT: what a real run of `tailback run gpcnet` printed. With UPDATE=1 the easyconfig's list of crates is rewritten.
 """
@@ -95,12 +95,32 @@ def easybuild(version, rust):
     assert f"version = '{version}'" in text and f"('Rust', '{rust}" in text, "the easyconfig's version or Rust is not the workspace's"
 
 
+def container(rust):
+    text = Path("contrib/container/Containerfile").read_text()
+    assert f"rust:{rust}-" in text, f"the image to build in is not that of rust {rust}"
+    copied = [line.split()[1] for line in text.splitlines() if line.startswith("COPY ") and "--from" not in line]
+    assert copied and all(Path(source).exists() for source in copied), f"not all of {copied} are there"
+    print(f"Containerfile: rust {rust}, copies {', '.join(copied)}")
+
+
+def conda(version):
+    text = Path("contrib/conda/recipe.yaml").read_text()
+    assert f'version: "{version}"' in text, f"the recipe's version is not {version}"
+    licences = re.findall(r"^    - (LICENSE\S*)$", text, flags=re.M)
+    folder = re.search(r"--path (\S+)", text)[1]
+    missing = [path for path in [*licences, folder + "/Cargo.toml"] if not Path(path).exists()]
+    assert len(licences) == 2 and not missing, f"missing: {missing}"
+    print(f"conda's recipe: version {version}, from {folder}")
+
+
 def main():
     package = tomllib.loads(Path("Cargo.toml").read_text())["workspace"]["package"]
     version, rust = package["version"], package["rust-version"]
     ramble(Path(sys.argv[1]).read_text())
     spack(version, rust)
     easybuild(version, rust)
+    container(rust)
+    conda(version)
 
 
 main()

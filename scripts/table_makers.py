@@ -72,10 +72,19 @@ def coverage_osprey(run):
 
 @table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_emulated(run):
-    command = ["scripts/coverage", "40", "--time", "2s"]
+    return emulated_coverage(run)
+
+
+@table("coverage-one-seed", needs="Open MPI, network namespaces (root), two idle cores")
+def coverage_one_seed(run):
+    return emulated_coverage(run, "--one-seed")
+
+
+def emulated_coverage(run, *words):
+    command = ["scripts/coverage", *words, "40", "--time", "2s"]
     with testbed(run, 10, "100MB/s", 1) as launcher:
-        words = " ".join([run.program(), *launcher])
-        return run.call(["env", f"LAUNCHER={words}", *command], shown=command).split("\n\n", 1)[1]
+        launch = " ".join([run.program(), *launcher])
+        return run.call(["env", f"LAUNCHER={launch}", *command], shown=command).split("\n\n", 1)[1]
 
 
 @table("verify-cost", needs="Open MPI, two idle cores")
@@ -373,41 +382,6 @@ def big_record(run):
         end = os.times()
         cells.append(f"{end.children_user + end.children_system - begin.children_user - begin.children_system:.2f} s, {len(text) / 1e3:.0f} kB")
     return grid(["record", *formats], [[f"{os.path.getsize(path) / 1e6:.1f} MB", *cells]])
-
-
-# A sound tree of four leaves with four nodes each and four spines; the cable of a node, and one between a leaf and a spine, made slow.
-TREE = 'nodes = 16\nranks_per_node = 1\n[topology]\nkind = "fat-tree"\nlevels = 2\nradix = 8\n'
-SLOW = '[[fault]]\nlink = "{}"\nrate = "{}"\n'
-
-
-@table("slow-parts")
-def slow_parts(run):
-    """How often `run all-pairs` names the part that is slow, another one, or none."""
-    rows = []
-    for machine, link, rate, right in [
-        ("default", None, None, None),
-        ("small-dragonfly", None, None, None),
-        ("tree", None, None, None),
-        ("tree", "endpoint 9", "3GB/s", "node 9"),
-        ("tree", "endpoint 9", "6GB/s", "node 9"),
-        ("tree", "1-5", "1GB/s", "the switch of node 4, node 5, node 6, node 7"),
-        ("tree", "1-5", "3GB/s", "the switch of node 4, node 5, node 6, node 7"),
-    ]:
-        on = machine
-        if machine == "tree":
-            on = os.path.join(run.folder, f"tree-{len(rows)}.toml")
-            with open(on, "w", encoding="utf-8") as file:
-                file.write(TREE + (SLOW.format(link, rate) if link else ""))
-        named = [named_parts(run.tailback("run", "all-pairs", "--on", on, "--seed", seed, out="run", codes=(0, 3))) for seed in range(1, 11)]
-        first = sum(parts[:1] == [right] for parts in named) if right else "-"
-        rows.append([machine, f"{link} at {rate}" if link else "none", first, sum(any(part != right for part in parts) for parts in named), sum(not parts for parts in named)])
-    return grid(["machine", "slow cable", "its part is named first", "another part is named", "none is named"], rows)
-
-
-def named_parts(text):
-    """The parts in the table of `run all-pairs`, the surest first."""
-    found = re.search(r"Part +slow pairs.*\n +-+\n((?: +\S.*\n)*)", text)
-    return [re.split(r"  +", line.strip())[0] for line in found[1].splitlines()] if found else []
 
 
 @table("balance", needs="Open MPI, two idle cores")

@@ -47,14 +47,14 @@ class Run:
     def __exit__(self, *_):
         shutil.rmtree(self.folder)
 
-    def call(self, words, shown=None, codes=(0,)):
+    def call(self, words, shown=None, codes=(0,), cwd=None):
         """What a program prints. `shown` is the command as a reader would type it. With an exit code beside `codes` there is no table."""
         words = [str(word) for word in words]
         self.commands.append([word.replace(self.folder + "/", "") for word in (shown or words)])
         if not shutil.which(words[0]):
             raise Missing(f"{words[0]} is not installed")
         env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TAILBACK": self.program()}
-        done = subprocess.run(words, cwd=self.root, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, cwd=cwd or self.root, env=env, capture_output=True, text=True, check=False)
         if done.returncode == 77:
             raise Missing((done.stdout + done.stderr).strip().split("\n")[-1])
         if done.returncode not in codes:

@@ -38,7 +38,8 @@ pub(crate) fn flag(name: &'static str, help: &'static str) -> Arg {
 }
 
 pub(crate) fn value(name: &'static str, unit: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(unit).help(help)
+    // A negative number is a wrong value of this option, not an option of its own.
+    Arg::new(name).long(name).value_name(unit).help(help).allow_negative_numbers(true)
 }
 
 /// A whole number from 1 to a limit, which is checked before anything is made of it.
@@ -89,7 +90,7 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("seed", "SEED", "All that is random derives from it: a number, or `random`").default_value("1"),
         value("unit", "UNIT", "What counts as a node when ranks are grouped [default: node, or rank if there is one node]")
             .value_parser(["node", "rank"]),
-        value("per", "PART", "Deal the ranks of a node over its parts in turn, and count --slots on each part")
+        value("per", "PART", "What --slots counts ranks on: ranks are taken from the sockets, NUMA nodes or NICs of a node in turn")
             .default_value("node")
             .value_parser(["node", "socket", "numa", "nic"]),
         value("payload", "WHAT", "Whether messages carry data that is checked, data that nobody looks at, or nothing [default: checked; lengths on simulated machines over 512 ranks]")

@@ -52,8 +52,10 @@ struct State {
     sign: Option<Instant>,
     /// Why the run is about to end, if somebody knows.
     cause: Option<String>,
-    /// When the first of the parts that are simulated side by side began.
+    /// When the first of the parts that are simulated side by side, or of the phases, began.
     begun: Option<Instant>,
+    /// When the present phase began.
+    phase_begun: Option<Instant>,
 }
 
 /// What can be known only after a run.
@@ -231,10 +233,7 @@ impl Watch {
             return;
         }
         let mut state = self.lock();
-        // What is decided on later is counted anew.
-        let begun = state.begun.filter(|_| done > 0).unwrap_or_else(now);
-        state.begun = Some(begun);
-        let left = left(now() - begun, done, of).map(|left| format!(", {left}")).unwrap_or_default();
+        let left = in_words(left(state.since(done), done, of));
         if !std::io::stderr().is_terminal() {
             if done > 0 {
                 eprintln!("{what} done: {done}/{of}{left}");
@@ -294,6 +293,13 @@ impl State {
         Some(format!("phase {phase} hangs: it is not over long after its time limit"))
     }
 
+    /// For how long parts or phases have been counted, of which so many are done. What is decided on later is counted anew.
+    fn since(&mut self, done: usize) -> Duration {
+        let begun = self.begun.filter(|_| done > 0).unwrap_or_else(now);
+        self.begun = Some(begun);
+        now() - begun
+    }
+
     fn is_over(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.status == Status::Complete)
     }
@@ -311,6 +317,11 @@ impl State {
             self.failure = None;
         }
     }
+}
+
+/// Behind something else.
+fn in_words(left: Option<String>) -> String {
+    left.map(|left| format!(", {left}")).unwrap_or_default()
 }
 
 /// Seconds that a phase may take by its limits.
@@ -383,12 +394,18 @@ impl Observer for Watch {
         let name = &plan.phases[index].name;
         {
             let mut state = self.lock();
-            (state.phase, state.said) = (name.clone(), Some(now()));
+            (state.phase, state.said, state.phase_begun) = (name.clone(), Some(now()), Some(now()));
         }
         let (phases, placements) = (plan.phases.len(), plan.placements as usize);
         let (done, all) = (placement as usize * phases + index, placements * phases);
-        let left: f64 = (done..all).map(|i| limit(plan, i % phases)).sum();
-        let left = if left > 0.0 && !self.simulated { format!(", at most {left:.0} s left") } else { String::new() };
+        let limits: f64 = (done..all).map(|i| limit(plan, i % phases)).sum();
+        let since = self.lock().since(done);
+        let left = match &plan.phases[index].about {
+            _ if limits > 0.0 && !self.simulated => format!(", at most {limits:.0} s left"),
+            // Hundreds of phases of one kind: the next take about as long as those before.
+            About::Point { .. } | About::Graph { .. } => in_words(left(since, done, all)),
+            _ => String::new(),
+        };
         if !std::io::stderr().is_terminal() {
             let turn = if placements > 1 { format!(" of placement {}", placement + 1) } else { String::new() };
             eprintln!("phase {}/{all}: {name}{turn}{left}", done + 1);
@@ -414,7 +431,9 @@ impl Observer for Watch {
             return;
         }
         state.said = Some(now);
-        let text = format!("{}: {:.0} %, {:.2} Gflop/s", state.phase, done.share * 100.0, done.flops_per_s * 1e-9);
+        let (since, percent) = (state.phase_begun.map_or(Duration::ZERO, |begun| now - begun), done.share * 100.0);
+        let left = in_words(left(since, percent as usize, 100));
+        let text = format!("{}: {percent:.0} %, {:.2} Gflop/s{left}", state.phase, done.flops_per_s * 1e-9);
         match &state.bar {
             Some(bar) => bar.set_message(text),
             None => eprintln!("{text}"),

@@ -119,6 +119,10 @@ fn lists_completions_man_pages_and_schema_come_from_the_tables() {
     for name in ["gpcnet", "p2p-lat", "put-incast", "default", "text"] {
         assert!(list.contains(name), "{name}");
     }
+    // Sentences end, and lines fit a terminal.
+    let words = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("so that congestors hurt."), "{list}");
+    assert!(list.lines().all(|l| l.chars().count() <= 80 || !l.trim().contains(' ')), "{list}");
     let bash = text(&tailback(&dir, &["generate", "completions", "bash"]).stdout);
     assert!(bash.contains("gpcnet") && bash.contains("--precision"));
     assert_eq!(tailback(&dir, &["generate", "man", "man"]).status.code(), Some(0));

@@ -140,13 +140,15 @@ fn graphs_are_measured_inverted_and_scored_on_the_simulated_network() {
     );
     let derived = run("derive", &["g4", "--out", "d"]);
     assert!(derived.contains("penalty") && derived.contains("measured:"), "{derived}");
-    let scored = run("validate", &["--graphs", "6", "--edges", "2..4", "--out", "v"]);
+    let scored = run("validate", &["--graphs", "6", "--edges", "2..4", "--out", "v", "--verbose"]);
     for word in
         ["Best for this network", "Vienne's constants", "learned table knows", "vienne-calibrated", "worst flow"]
     {
         assert!(scored.contains(word), "{word} is missing in {scored}");
     }
-    assert_eq!(good(&dir, &["contention", "validate", "v/run.json"]), scored);
+    assert_eq!(good(&dir, &["contention", "validate", "v/run.json", "--verbose"]), scored);
+    let short = good(&dir, &["contention", "validate", "v/run.json"]);
+    assert!(short.starts_with("Which rule set fits") && short.lines().count() <= 24, "{short}");
     let learned = good(&dir, &["contention", "predict", "g1", "--rules", "learned", "--learned", "v", "--explain"]);
     assert!(learned.contains("measured") && learned.contains("2.9"), "{learned}");
     let page = good(&dir, &["report", "v", "--format", "html"]);
@@ -179,7 +181,7 @@ fn rates_of_max_rate_become_capacities_of_graphs() {
     assert!((two / one - 1.0).abs() < 0.03 && (four / one - 2.0).abs() < 0.06, "{one} {two} {four}");
     let quick = ["--size", "1MiB", "--repeats", "1", "--quiet", "--learn", "0", "--graphs", "3", "--edges", "2"];
     let campaign =
-        good(&dir, &[&["contention", "validate", "--capacities", "measure", "--out", "v"][..], &quick].concat());
+        good(&dir, &[&["contention", "validate", "-v", "--capacities", "measure", "--out", "v"][..], &quick].concat());
     assert!(campaign.contains("Capacities of max-rate"), "{campaign}");
     let out = tailback(&dir, &["contention", "predict", "g1", "--capacities", "v/none"]);
     assert_eq!(out.status.code(), Some(2));
@@ -203,7 +205,9 @@ fn everything_that_max_rate_measures_is_reported_in_every_format() {
         "--messages",
         "1,10,100",
     ];
-    let text = good(&dir, &[&["run", "maxrate", "--on", "nic.toml", "--quiet", "--out", "r"][..], &what].concat());
+    let short = good(&dir, &[&["run", "maxrate", "--on", "nic.toml", "--quiet", "--out", "r"][..], &what].concat());
+    assert!(short.contains("fill the node") && short.lines().count() <= 24, "{short}");
+    let text = good(&dir, &["report", "r", "--verbose"]);
     let words =
         ["Aggregate rate", "Table 2", "Error of chosen models", "Delayed receiver: sends of", "LogGP", "Many messages"];
     let merits = good(&dir, &["report", "r", "--format", "fom"]);

@@ -43,6 +43,7 @@ fn a_light_load_is_found_again_with_another_seed() {
     let stdout = text(&out.stdout);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(!stdout.contains("fairer trial"), "{stdout}");
+    assert!(stdout.contains("tailback run gpcnet --nodes 16 --ranks-per-node 2 --share"), "{stdout}");
     let (share, slots, distance) = nearest(&stdout);
     // 16 nodes: one more or less is 6 %.
     assert!((30..=50).contains(&share) && slots == 1 && distance < 0.3, "{stdout}");

@@ -31,7 +31,7 @@ pub struct Headline {
     /// How bad that is, from 0 (harmless) to 3.
     pub level: usize,
     /// The same in two words.
-    pub grade: &'static str,
+    pub grade: String,
     /// The same in sentences.
     pub sentences: [String; 2],
 }

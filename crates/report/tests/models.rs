@@ -89,5 +89,5 @@ fn contention() {
     let campaign = Campaign { recorded: Graphs { alone, graphs }, capacities: None };
     let found = campaign.findings(None, None).unwrap();
     assert_eq!(found.best(), Some("paper"));
-    check("contention", &[of_findings(&found)]);
+    check("contention", &of_findings(&found));
 }

@@ -34,6 +34,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A value in base units, as it is written.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Kind::Size => show_bytes(value as u64),
+            Kind::Time => Time::from_secs(value).to_string(),
+            Kind::Rate => Rate::from_bytes_per_s(value).to_string(),
+            _ => value.to_string(),
+        }
+    }
+
     /// The greatest value of a parameter of this kind that sets none of its own, in base units.
     pub const fn most(self) -> f64 {
         match self {
@@ -108,19 +118,9 @@ impl Param {
         }
         words.extend(self.simulated.map(|simulated| format!("simulated: {simulated}")));
         if self.most != self.kind.most() && self.most.is_finite() {
-            words.push(format!("at most {}", self.show(self.most)));
+            words.push(format!("at most {}", self.kind.show(self.most)));
         }
         if words.is_empty() { String::new() } else { format!(" [{}]", words.join("; ")) }
-    }
-
-    /// A value in base units, as it is written.
-    fn show(&self, value: f64) -> String {
-        match self.kind {
-            Kind::Size => show_bytes(value as u64),
-            Kind::Time => Time::from_secs(value).to_string(),
-            Kind::Rate => Rate::from_bytes_per_s(value).to_string(),
-            _ => value.to_string(),
-        }
     }
 
     /// Its value when nothing is said.
@@ -185,16 +185,16 @@ impl Param {
             Kind::Choice(words) => return Err(format!("not one of {}", words.join(", "))),
         };
         match number {
-            n if n < self.least => Err(format!("at least {}", self.show(self.least))),
+            n if n < self.least => Err(format!("at least {}", self.kind.show(self.least))),
             n if n.abs() <= self.most => Ok(()),
-            _ => Err(format!("at most {}", self.show(self.most))),
+            _ => Err(format!("at most {}", self.kind.show(self.most))),
         }
     }
 
     /// Why a text is no count: too many digits are a large number still, and `1e9` is one that is written otherwise.
     fn no_count(&self, value: &str) -> String {
         match value.parse::<f64>() {
-            Ok(x) if x > self.most => format!("at most {}", self.show(self.most)),
+            Ok(x) if x > self.most => format!("at most {}", self.kind.show(self.most)),
             _ => "not a whole number; write it in digits".into(),
         }
     }

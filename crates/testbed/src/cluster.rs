@@ -10,6 +10,7 @@
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -53,6 +54,9 @@ pub struct Spec {
     pub nodes_per_leaf: Option<usize>,
     /// What a node's link carries in each direction, in bytes per second; `None`: no limit.
     pub rate: Option<u64>,
+    /// Nodes whose link carries something else, by name: a cable that is broken.
+    #[serde(default)]
+    pub slow: BTreeMap<String, u64>,
     /// What a leaf's uplink carries in each direction, in bytes per second; `None`: no limit.
     pub uplink_rate: Option<u64>,
     /// Delay added on each node link in each direction, in microseconds; needs the kernel's `netem`.
@@ -71,6 +75,7 @@ impl Spec {
             nodes,
             nodes_per_leaf: None,
             rate: None,
+            slow: BTreeMap::new(),
             uplink_rate: None,
             delay_us: None,
             subnet: Subnet::default(),
@@ -101,7 +106,11 @@ impl Spec {
         if self.nodes_per_leaf == Some(0) {
             return wrong("0 nodes per leaf: give at least 1, or leave it out for a single switch".into());
         }
-        for (what, rate) in [("link rate", self.rate), ("uplink rate", self.uplink_rate)] {
+        for host in self.slow.keys() {
+            self.node_of(host)?;
+        }
+        let slow = self.slow.values().map(|rate| ("link rate", Some(*rate)));
+        for (what, rate) in [("link rate", self.rate), ("uplink rate", self.uplink_rate)].into_iter().chain(slow) {
             if rate.is_some_and(|r| r < RATE_MIN) {
                 return wrong(format!("{what} {} B/s is too low; the least is {RATE_MIN} B/s", rate.unwrap_or(0)));
             }
@@ -151,6 +160,11 @@ impl Spec {
         (1..=self.nodes)
             .find(|&i| self.node_name(i) == host || self.subnet.host(i).to_string() == host)
             .ok_or_else(|| Error::NoNode { testbed: self.name.clone(), host: host.into(), nodes: self.nodes })
+    }
+
+    /// What the link of a node (1 based) carries.
+    pub fn rate_of(&self, node: usize) -> Option<u64> {
+        self.slow.get(&self.node_name(node)).copied().or(self.rate)
     }
 
     /// The text of the nodes' `/etc/hosts`.

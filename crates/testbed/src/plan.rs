@@ -111,8 +111,8 @@ impl Plan<'_> {
         self.call(&name, &["ip", "address", "add", &address, "dev", NODE_INTERFACE]);
         self.call(&name, &["ip", "link", "set", "dev", NODE_INTERFACE, "up"]);
         // A queueing discipline limits only what leaves by its interface, so each direction has one at its sender.
-        self.shape(FABRIC, &name, spec.rate, spec.delay_us);
-        self.shape(&name, NODE_INTERFACE, spec.rate, spec.delay_us);
+        self.shape(FABRIC, &name, spec.rate_of(node), spec.delay_us);
+        self.shape(&name, NODE_INTERFACE, spec.rate_of(node), spec.delay_us);
     }
 
     /// Limits what leaves by an interface; with both limits the delay is inside of the rate.
@@ -173,6 +173,16 @@ mod tests {
     fn rates_limit_both_ends_of_every_link() {
         let mut spec = Spec::new("t", 4);
         (spec.nodes_per_leaf, spec.rate, spec.uplink_rate) = (Some(2), Some(10_000_000), Some(500_000_000));
+        let mut broken = spec.clone();
+        broken.slow.insert("n3".into(), 1_000_000);
+        let slow: Vec<String> =
+            self::lines(broken.clone(), false).into_iter().filter(|l| l.contains("rate 8000000bit")).collect();
+        assert!(
+            matches!(&slow[..], [a, b] if a.contains("dev n3") && b.contains("t-n3") && b.contains("dev eth0")),
+            "{slow:?}"
+        );
+        broken.slow.insert("n9".into(), 1_000_000);
+        assert!(broken.check().unwrap_err().to_string().contains("n9"));
         let lines = lines(spec, false);
         let count = |what: &str| lines.iter().filter(|l| l.contains(what)).count();
         assert_eq!(count("tbf rate 80000000bit burst 65536 latency 20ms"), 4 * 2);

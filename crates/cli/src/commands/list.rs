@@ -10,7 +10,7 @@ use model::contention::RULES;
 use model::maxrate::MODELS;
 use report::FORMATS;
 use report::grid::Grid;
-use report::table::Table;
+use report::plain::wrap;
 use sim::control::CONTROLS;
 use sim::routing::ROUTINGS;
 use sim::topology::TOPOLOGIES;
@@ -66,7 +66,8 @@ fn list(args: &ArgMatches) -> anyhow::Result<Exit> {
 fn text(lists: &[List]) -> String {
     let mut out = String::new();
     for list in lists {
-        let mut table = Table::new(&[list.name, ""]);
+        let _ = writeln!(out, "{}: {}", list.name, sentence(list.about));
+        let width = list.entries.iter().map(|e| e.name.chars().count()).max().unwrap_or(0);
         for entry in &list.entries {
             let params = entry.card.iter().flat_map(|card| card.params);
             let params: Vec<String> = params.map(|p| format!("{}={}", p.name, p.default)).collect();
@@ -76,12 +77,17 @@ fn text(lists: &[List]) -> String {
             } else {
                 format!(" [{}]", params.join(", "))
             };
-            table.row([entry.name.clone(), format!("{}{params}", entry.about)]);
+            let (first, others) = (format!("  {:<width$}  ", entry.name), " ".repeat(width + 4));
+            out += &wrap(&format!("{}{params}", entry.about), &first, &others);
         }
-        table.write_left(&mut out);
         out.push('\n');
     }
     out
+}
+
+/// The first sentence of a text.
+fn sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
 }
 
 fn page(lists: &[List]) -> String {
@@ -191,7 +197,10 @@ fn kernels() -> Vec<Listed> {
 }
 
 fn machines() -> Vec<Listed> {
-    let about = |text: &str| text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or_default().to_string();
+    let about = |text: &str| {
+        let comment: Vec<&str> = text.lines().map_while(|l| l.strip_prefix("# ")).collect();
+        sentence(&comment.join(" ")).to_string()
+    };
     let simulated = sim::BUILTIN.iter().map(|(name, text)| (name.to_string(), format!("simulated: {}", about(text))));
     let real = [
         ("mpi", "real ranks under the launcher's MPI library"),

@@ -18,6 +18,11 @@ pub const TESTBED: CommandEntry = CommandEntry {
     welcome: Some(("tailback testbed up 10", "an emulated cluster on this machine, for trials")),
 };
 
+fn slow() -> Arg {
+    let help = "What the link of one node carries instead: a broken cable; may be given several times";
+    value("slow", "NODE=RATE", help).action(ArgAction::Append)
+}
+
 fn command() -> Command {
     let name = || value("name", "NAME", "Name of the testbed").default_value("tailback");
     let rate = |name, help| value(name, "RATE", help);
@@ -32,6 +37,7 @@ fn command() -> Command {
         )
         .arg(number("per-leaf", MOST_RANKS_PER_NODE, "Nodes per leaf switch; without it, one switch for all"))
         .arg(rate("rate", "What a node's link carries each way, e.g. 100MB/s"))
+        .arg(slow())
         .arg(rate("uplink", "What a leaf's uplink carries each way"))
         .arg(
             value("taper", "X", "Uplinks carry 1/X of what the leaf's nodes can send").value_parser(value_parser!(f64)),
@@ -114,6 +120,12 @@ fn spec(name: &str, args: &ArgMatches) -> anyhow::Result<Spec> {
     let mut spec = Spec::new(name, *args.get_one::<u32>("nodes").expect("it is required") as usize);
     spec.nodes_per_leaf = args.get_one::<u32>("per-leaf").map(|n| *n as usize);
     spec.rate = rate("rate")?;
+    for pair in args.get_many::<String>("slow").unwrap_or_default() {
+        let wrong = |why: String| Fail::usage(format!("--slow {pair}: {why}"));
+        let (node, rate) = pair.split_once('=').ok_or_else(|| wrong("write it like n4=20MB/s".into()))?;
+        let rate = spec::parse_rate(rate).map_err(|why| wrong(why.to_string()))?;
+        spec.slow.insert(node.into(), rate.bytes_per_s() as u64);
+    }
     spec.uplink_rate = rate("uplink")?;
     spec.delay_us = time(args, "delay")?.map(|t| t.as_micros() as u64);
     spec.mode = args.get_flag("user").then_some(Mode::User);

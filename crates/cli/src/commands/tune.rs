@@ -63,6 +63,20 @@ struct Goal {
     phase: String,
     /// The recorded seed on a simulated machine: the recorded load itself would be played again to the last bit.
     replays: bool,
+    /// The options that chose the machine, which the command for the nearest candidate needs, too.
+    machine: String,
+}
+
+/// Options that choose the machine and its size.
+const MACHINE: [&str; 4] = ["on", "nodes", "ranks-per-node", "allocation"];
+
+/// Those that were given, as they are typed.
+fn machine(args: &ArgMatches) -> String {
+    let given = MACHINE.iter().filter_map(|option| {
+        let values: Vec<&str> = args.get_raw(option)?.filter_map(|v| v.to_str()).collect();
+        Some(format!(" --{option} {}", values.join(" ")))
+    });
+    given.collect()
 }
 
 fn run(args: &ArgMatches) -> anyhow::Result<Exit> {
@@ -100,7 +114,7 @@ fn read(args: &ArgMatches, target: &Target) -> anyhow::Result<(Goal, Tune)> {
         candidates: *args.get_one::<u32>("candidates").expect("it has a default") as usize,
     };
     let replays = target.is_simulated() && read_seed(args)? == Some(record.plan.seed);
-    Ok((Goal { phase: phase.name.clone(), like, replays }, experiment))
+    Ok((Goal { phase: phase.name.clone(), like, replays, machine: machine(args) }, experiment))
 }
 
 /// The phase to aim at: the one named, or the first one under load, or the first one.
@@ -167,7 +181,9 @@ fn answer(goal: &Goal, experiment: &Tune, tried: &[Tried]) -> String {
     let _ = writeln!(out, "\nNearest, {}:", best.candidate);
     let congestors = best.candidate.congestors(&experiment.congestors);
     let Candidate { share, slots, .. } = best.candidate;
-    let _ = writeln!(out, "  tailback run gpcnet --share {share}% --slots {slots} --congestors {congestors}\n");
+    let machine = line(&goal.machine);
+    let _ =
+        writeln!(out, "  tailback run gpcnet{machine} --share {share}% --slots {slots} --congestors {congestors}\n");
     let _ = writeln!(out, "FOM tune.distance {:.6} x", best.distance);
     out
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The tests of a comparison, a line each.
 pub fn compared(comparison: &Comparison) -> Grid {
-    let header = ["Test", "", "unit", "first", "second", "times worse", "95% sure", "P(worse)", "verdict"];
+    let header = ["Test", "", "unit", "first", "second", "times worse", "95% sure", "chance worse", "verdict"];
     let mut grid = Grid::new("Second against first; above 1 times is worse", &header);
     for row in &comparison.rows {
         let sure = match row.times_worse.interval {

@@ -2,7 +2,7 @@
 //! paper's Figures 8 to 10: one picture per counter, one row per phase and job.
 
 use crate::grid::{Grid, exact};
-use crate::section::{Room, Section};
+use crate::section::{Block, Room, Section};
 use crate::svg::density::log_density;
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Anchor, Scale, Svg};
@@ -16,6 +16,24 @@ const VIOLINS: usize = 120;
 /// So many rows of numbers are about 100 kB.
 const ROWS: usize = 500;
 
+/// Of so few nodes every one is a dot; a density would show a shape that they do not have.
+const DOTS: usize = 12;
+
+/// What counters count, by the ends of their names.
+const WORDS: [(&str, &str); 11] = [
+    ("tx_bytes", "bytes sent"),
+    ("rx_bytes", "bytes received"),
+    ("tx_packets", "packets sent"),
+    ("rx_packets", "packets received"),
+    ("tx_stalled_ps", "picoseconds in which something waited to be sent and the network took nothing"),
+    ("tx_dropped", "packets thrown away before they were sent"),
+    ("rx_dropped", "packets thrown away after they came"),
+    ("port_xmit_data_bytes", "bytes sent"),
+    ("port_rcv_data_bytes", "bytes received"),
+    ("port_xmit_wait", "ticks in which something waited to be sent and the network took nothing"),
+    ("RetransSegs", "segments that TCP sent again"),
+];
+
 type Counted<'a> = (&'a PhaseRecord, &'a CounterRecord);
 
 /// The sections of a record with counters.
@@ -24,12 +42,22 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     let spread = widest(view);
     if !spread.rows.is_empty() {
         let mut section = Section::with_room(Room::Verbose, "Counters of loaded phases");
+        let said = words(spread.rows.iter().map(|row| row[0].as_str()));
         section.list(spread);
         section.say("Over nodes, largest spread first; the record holds all counters.");
+        section.blocks.extend(said.map(Block::Say));
         all.push(section);
     }
     all.extend(violins(view));
     all
+}
+
+/// What those of these counters count that have words.
+fn words<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let ends: Vec<&str> = names.map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+    let known = WORDS.iter().filter(|(end, _)| ends.contains(end));
+    let said: Vec<String> = known.map(|(end, words)| format!("{end}: {words}")).collect();
+    (!said.is_empty()).then(|| format!("{}.", said.join("; ")))
 }
 
 /// The counters of phases under load, those with the largest spread first.
@@ -96,11 +124,12 @@ fn violins(view: &View<'_>) -> Option<Section> {
     let left = groups.len() - pictures.len() + all.len().saturating_sub(rows);
     let more = if left > 0 { " More counters than fit here are in the CSV format of the report." } else { "" };
     let caption = format!(
-        "How each counter grew on the nodes of a job during a phase; densities are computed in the logarithm, the strokes are \
-         the smallest, the median and the largest node. Nodes at 0 are counted beside the row. Idle nodes and single \
+        "How each counter grew on the nodes of a job during a phase; of up to {DOTS} nodes each is a \
+         dot, of more the density (computed in the logarithm) is drawn and the smallest, the median and the largest node. Nodes at 0 are counted beside the row. Idle nodes and single \
          congestors are in the table only.{more}"
     );
     let mut section = Section::with_room(Room::OwnPage, "Counters over nodes");
+    section.blocks.extend(words(groups.iter().map(|(name, _)| *name)).map(Block::Say));
     section.figure(caption, pictures, vec![grid]);
     Some(section)
 }
@@ -135,11 +164,15 @@ fn picture(name: &str, counters: &[Counted<'_>]) -> Svg {
         let zeros = if zeros > 0 { format!(" ({zeros} at 0)") } else { String::new() };
         names.push((format!("{}{zeros}", phase.label(&counter.job)), ""));
     }
-    let about = format!("Violins of {name}, one row per phase and job; the table has the numbers.");
+    let about = format!("Nodes of {name}, one row per phase and job; the table has the numbers.");
     let words = Words { title: name, about: &about, axis: "growth during the phase" };
     let mut rows = Rows::new(words, Scale::log(low, high), &names, 22.0);
     for (row, values) in values.iter().enumerate() {
         let (Some(first), Some(last)) = (values.first(), values.last()) else { continue };
+        if values.len() <= DOTS {
+            values.iter().for_each(|v| rows.dot(row, 0.0, "s3", *v, None, &format!("{name}: {}", short(*v))));
+            continue;
+        }
         let density = log_density(values.iter().map(|&v| (v, v, 1)));
         rows.violin(row, "s3", &density, &[*first, values[values.len() / 2], *last]);
     }
@@ -175,6 +208,8 @@ mod tests {
         assert_eq!(spread(&counter(&[0, 0])), 0.0);
         assert_eq!(spread(&counter(&[0, 10])), 1.0);
         assert_eq!([0.0, 0.5, 1.0].map(|q| at(&counter(&[2, 9, 1]).rising(), q)), [1.0, 2.0, 9.0]);
+        assert_eq!(words(["net.eth0.rx_bytes", "x.unheard"].into_iter()).as_deref(), Some("rx_bytes: bytes received."));
+        assert_eq!(words(["x.unheard"].into_iter()), None);
         assert_eq!([short(0.0), short(12.0), short(1.5e9)], ["0", "12.0", "1.50 G"]);
     }
 }

@@ -268,7 +268,7 @@ impl Config {
         self.add_limits("", &mut limits);
         // Both factors may be in range and the product still too large.
         let (name, value) = ("nodes x ranks_per_node".to_string(), self.ranks() as f64);
-        limits.push(Limit { name, value, least: Least::Is(1.0), most: 4e6 });
+        limits.push(Limit { name, kind: Kind::Count, value, least: Least::Is(1.0), most: 4e6 });
         self.host.add_limits("host.", &mut limits);
         self.nic.add_limits("nic.", &mut limits);
         self.switch.add_limits("switch.", &mut limits);
@@ -337,7 +337,7 @@ mod tests {
             refused("[nic]\nrat = \"1GB/s\""),
             "machine file: unknown parameter of nic `rat`; did you mean `rate`, `eject_rate`, `message_rate`?"
         );
-        assert!(refused("[nic]\nrate = \"fast\"").contains("`fast` is not a rate"));
+        assert!(refused("[nic]\nrate = \"fast\"").contains("nic: rate=fast: `fast` is not a rate"));
         let huge = refused("nodes = 9223372036854775807\nranks_per_node = 9223372036854775807");
         assert!(huge.contains("nodes = 9223372036854776000 is out of range; choose 1 to 1000000"), "{huge}");
         let product = refused("nodes = 1000000\nranks_per_node = 4096");
@@ -346,7 +346,7 @@ mod tests {
             "{product}"
         );
         assert!(refused("nodes = 0").contains("nodes = 0 is out of range; choose 1 to 1000000"));
-        assert!(refused("[switch]\nbuffer = \"1KiB\"").contains("switch.buffer = 1024 is out of range"));
+        assert!(refused("[switch]\nbuffer = \"1KiB\"").contains("switch.buffer = 1KiB is out of range; choose 4"));
         assert!(refused("nic = 3").contains("write `[nic]`"));
         assert!(refused("nodes = [1]").contains("machine.nodes must be a number"));
         assert!(refused("= 3").starts_with("machine file: "));

@@ -124,6 +124,7 @@ impl From<f64> for Least {
 /// A knob's value and what it may be.
 pub(super) struct Limit {
     pub(super) name: String,
+    pub(super) kind: Kind,
     pub(super) value: f64,
     pub(super) least: Least,
     pub(super) most: f64,
@@ -132,7 +133,7 @@ pub(super) struct Limit {
 impl Limit {
     /// Refuses a value outside, in words.
     pub(super) fn check(&self, config: &Config) -> Result<(), String> {
-        let Limit { name, value, most, .. } = self;
+        let Limit { name, kind, value, most, .. } = self;
         let least = match self.least {
             Least::Is(x) => x,
             Least::Packet => f64::from(config.packet()),
@@ -140,7 +141,10 @@ impl Limit {
         // NaN lies in no range, so it is refused too.
         match (least..=*most).contains(value) {
             true => Ok(()),
-            false => Err(format!("{name} = {value} is out of range; choose {least} to {most} (base units)")),
+            false => {
+                let [value, least, most] = [*value, least, *most].map(|x| kind.show(x));
+                Err(format!("{name} = {value} is out of range; choose {least} to {most}"))
+            }
         }
     }
 }
@@ -178,6 +182,8 @@ macro_rules! knobs {
 
             /// Reads what is given, with defaults for the rest, and adds the fields that are no knobs.
             fn read(mut given: Params, ($($also,)*): ($($also_type,)*)) -> Result<$name, ParamError> {
+                // What is wrong is said of the name that stands in the file, not of one that is like it.
+                Self::CARD.resolve(&given)?;
                 // Before the card fills in defaults: afterwards nothing tells what was given.
                 for (name, like) in Self::LIKE {
                     if let Some(value) = given.get(*like).cloned() {
@@ -203,6 +209,7 @@ macro_rules! knobs {
             fn add_limits(&self, prefix: &str, limits: &mut Vec<Limit>) {
                 $(knobs!(@limit [$($least, $most)?] limits, Limit {
                     name: format!("{prefix}{}", knobs!(@name $field $($file)?)),
+                    kind: <$sort as Sort>::KIND,
                     value: <$sort as Number>::number(&self.$field),
                 });)*
             }

@@ -23,6 +23,7 @@ use model::contention::derive::Tie;
 use model::contention::join::Capacities;
 use model::contention::rules::{self, RULES};
 use model::contention::{Graph, Options, published, solve};
+use report::section::{Room, Section};
 use spec::Params;
 use std::path::{Path, PathBuf};
 
@@ -121,6 +122,7 @@ fn validate_command() -> Command {
         .arg(value("edges", "FROM..TO", "Numbers of flows").default_value("2..8"))
         .arg(number("among", 10_000, "Nodes that graphs are drawn on").default_value("9"))
         .arg(number("degree", 10_000, "Largest in- and out-degree").default_value("8"))
+        .arg(flag("verbose", "Also errors by number of flows and by graph").short('v'))
         .arg(flag("connected", "Only graphs whose flows are all connected"))
         .arg(
             value("learn", "N", "Learn a table from all connected graphs of up to N flows, measured first; 0 for none")
@@ -311,5 +313,10 @@ fn score(args: &ArgMatches, campaign: &Campaign, capacities: Option<Capacities>)
         }
     };
     let found = campaign.findings(capacities, table).map_err(Fail::usage)?;
-    written(args, || report::contention::of_findings(&found).text(), &found)
+    let shown = |section: &Section| section.room == Room::Terminal || args.get_flag("verbose");
+    let text = || {
+        let sections = report::contention::of_findings(&found);
+        sections.iter().filter(|s| shown(s)).map(|s| s.text() + "\n").collect::<String>()
+    };
+    written(args, text, &found)
 }

@@ -6,7 +6,7 @@ mod pictures;
 use crate::grid::{Grid, exact};
 use crate::known::Known;
 use crate::merit::{Merit, of_phase};
-use crate::section::Section;
+use crate::section::{Room, Section};
 use crate::table::digits;
 use crate::view::View;
 use model::contention::campaign::{Campaign, Findings};
@@ -32,8 +32,9 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     if campaign.recorded.graphs.iter().any(|e| !e.times.is_empty()) {
         match campaign.findings(None, None) {
             Ok(found) => {
-                all.push(graphs(&campaign, &found));
-                all.push(of_findings(&found));
+                all.extend(of_findings(&found));
+                // Behind the answer, before what it rests on.
+                all.insert(all.len().min(1), graphs(&campaign, &found));
             }
             Err(why) => all.extend(failed(&why)),
         }
@@ -75,7 +76,7 @@ fn worst(found: &Findings, rules: &str) -> Vec<Option<(f64, f64)>> {
 fn graphs(campaign: &Campaign, found: &Findings) -> Section {
     // None is the best where every rule set refuses some graph; the paper's then stands in for it.
     let best = found.best().unwrap_or("paper");
-    let mut section = Section::new("Contention graphs");
+    let mut section = Section::with_room(Room::Verbose, "Contention graphs");
     section.say(format!(
         "A flow alone moves {} MB/s. Measured: {}; predicted here by {best}, the best rule set.",
         digits(1e-6 / found.alpha),
@@ -170,22 +171,19 @@ fn steps(graph_name: &str, graph: &Graph, rules: &str, solution: Option<&Solutio
     grid
 }
 
-/// How every rule set did, for reports and for `contention validate`.
-pub fn of_findings(found: &Findings) -> Section {
-    let mut section = Section::new("Rule sets against measured graphs");
+/// Which rule set fits this network and by how much, then all about it; for reports and for `contention validate`.
+pub fn of_findings(found: &Findings) -> Vec<Section> {
     let mut ranked: Vec<&Score> = found.validation.scores.iter().collect();
     ranked.sort_by(|a, b| a.all.mean.total_cmp(&b.all.mean));
     if ranked.is_empty() {
-        return section;
+        return Vec::new();
     }
-    section.say(format!(
-        "{}; a flow alone moves {} MB/s. Errors are |T_p-T_m|/T_m.",
-        counted(found),
-        digits(1e-6 / found.alpha)
-    ));
-    basis(&mut section, found);
-    section.table(scores(&ranked));
-    section.table(by_edges("Mean error in % by number of flows", &ranked, |x| percent(x.mean)));
+    vec![answer(found, &ranked), detail(found, &ranked)]
+}
+
+/// The best rule set, and how far off all of them are.
+fn answer(found: &Findings, ranked: &[&Score]) -> Section {
+    let mut section = Section::new("Which rule set fits this network");
     let best = ranked.iter().find(|s| Some(s.rules.as_str()) == found.best());
     // A mean over fewer graphs cannot be ranked, so a rule set that refuses some is never the second.
     let next = ranked.iter().find(|s| s.refused.is_empty() && Some(s.rules.as_str()) != found.best());
@@ -199,6 +197,20 @@ pub fn of_findings(found: &Findings) -> Section {
         ),
         _ => "No rule set could do all graphs.".into(),
     });
+    section.say(format!(
+        "{}; a flow alone moves {} MB/s. Errors are |T_p-T_m|/T_m.",
+        counted(found),
+        digits(1e-6 / found.alpha)
+    ));
+    section.list(scores(ranked));
+    section
+}
+
+/// What the rule sets rest on, and where they err.
+fn detail(found: &Findings, ranked: &[&Score]) -> Section {
+    let mut section = Section::with_room(Room::Verbose, "Rule sets against measured graphs");
+    basis(&mut section, found);
+    section.table(by_edges("Mean error in % by number of flows", ranked, |x| percent(x.mean)));
     let mut shown: Vec<&str> = found.best().into_iter().collect();
     shown.extend(["paper"].iter().filter(|p| Some(**p) != found.best()));
     section.figure(
@@ -209,7 +221,7 @@ pub fn of_findings(found: &Findings) -> Section {
     section.figure(
         "Spread of errors by number of flows, as the paper's Figure 5: every flow, the worst mean of a graph and the worst flow.",
         shown.iter().map(|rules| pictures::spread(found, rules)).collect(),
-        vec![by_edges("Worst graph's mean / worst flow in % by number of flows", &ranked, |x| {
+        vec![by_edges("Worst graph's mean / worst flow in % by number of flows", ranked, |x| {
             format!("{} / {}", percent(x.max_graph_mean), percent(x.max_flow))
         })],
     );

@@ -5,8 +5,8 @@ mod columns;
 mod together;
 
 use crate::facts::verdict;
-use crate::grid::{Grid, exact};
-use crate::section::Section;
+use crate::grid::Grid;
+use crate::section::{Room, Section};
 use crate::table::digits;
 use crate::view::View;
 pub use columns::jobs;
@@ -21,12 +21,34 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     }
     let mut section = Section::new("HPC Challenge");
     section.list(results(view));
+    meaning(view).into_iter().for_each(|sentence| section.say(sentence));
     let ratios = ratios(view);
-    if !ratios.rows.is_empty() {
-        section.say("Balance: what the memory and the network offer for each floating-point operation of HPL, and what a ring in which all ranks talk at once leaves of a ping-pong between two.");
-        section.list(ratios);
+    if ratios.rows.is_empty() {
+        return vec![section];
     }
-    vec![section]
+    let mut balance = Section::with_room(Room::Verbose, "Balance");
+    balance.say("What the memory and the network offer for each floating-point operation of HPL, and what a ring in which all ranks talk at once leaves of a ping-pong between two.");
+    balance.list(ratios);
+    vec![section, balance]
+}
+
+/// What the columns say together, as far as the tests ran.
+fn meaning(view: &View<'_>) -> Vec<String> {
+    let [.., bandwidth, latency] = balance(view).map(|ratio| ratio.value);
+    let share = |x: f64| format!("{} %", digits(100.0 * x));
+    let all = [
+        of_dgemm(view).map(|x| format!("HPL runs at {} of what DGEMM reaches on every rank at once.", share(x))),
+        bandwidth
+            .map(|x| format!("When all ranks talk in random rings each has {} of a ping-pong's bandwidth.", share(x))),
+        latency.map(|x| format!("Their messages take {} times as long as a ping-pong's.", digits(x))),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The speed of HPL over that of DGEMM on all ranks.
+fn of_dgemm(view: &View<'_>) -> Option<f64> {
+    let [hpl, .., dgemm, _, _] = &COLUMNS;
+    Some(value(view, hpl)? / (value(view, dgemm)? * f64::from(view.record.layout.ranks)))
 }
 
 fn results(view: &View<'_>) -> Grid {
@@ -34,7 +56,7 @@ fn results(view: &View<'_>) -> Grid {
     for column in COLUMNS.iter().chain(&MORE) {
         // Of several variants a wrong one must show; a test that did not run is no row.
         let Some(job) = jobs(view, column.test).max_by_key(|j| j.verdict.is_wrong()) else { continue };
-        let shown = value(view, column).map_or("-".into(), |v| exact(v * column.scale));
+        let shown = value(view, column).map_or("-".into(), |v| digits(v * column.scale));
         grid.row([column.name.into(), shown, column.unit.into(), verdict(job)]);
     }
     grid
@@ -50,7 +72,7 @@ fn ratios(view: &View<'_>) -> Grid {
             Some((low, high)) => format!("{} to {} in {} runs", digits(low), digits(high), theirs.len()),
             None => "-".into(),
         };
-        grid.row([ratio.name.into(), exact(value), ratio.unit.into(), range]);
+        grid.row([ratio.name.into(), digits(value), ratio.unit.into(), range]);
     }
     grid
 }

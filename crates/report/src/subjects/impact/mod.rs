@@ -13,7 +13,7 @@ use crate::section::{Block, Headline, Room, Section};
 use crate::svg::heat::{Heat, heat};
 use crate::svg::rows::{Rows, Words};
 use crate::svg::{Scale, Svg};
-use crate::table::{digits, factor, gigabytes_per_s, known};
+use crate::table::{digits, factor, gigabytes_per_s, known, rounded};
 use crate::view::{Canary, Impact, View, gpcnet_title};
 pub use glance::glance;
 use record::{Direction, JobRecord, Metric};
@@ -105,15 +105,25 @@ fn drain(section: &mut Section, view: &View<'_>) {
     section.say("Impacts grow with the machine, this ratio does not: 0.4 to 7 is usual without congestion control, below 0.1 with one that works.");
 }
 
-/// Four grades by how much worse the tail is; a factor of 10 is where the paper's systems without congestion control begin.
-fn grade(tail: Known) -> (usize, &'static str) {
-    match tail.value {
+/// The grade of the average, or of the tail where that is worse.
+fn worse(impact: &Impact) -> (usize, String) {
+    let (average, tail) = (grade(impact.average), grade(impact.tail));
+    // A tail that is not known does not make the average unknown.
+    match impact.tail.value.is_finite() && tail.0 > average.0 {
+        true => (tail.0, format!("{} in the tail", tail.1)),
+        false => (average.0, average.1.into()),
+    }
+}
+
+/// Four grades by how much worse something is; a factor of 10 is where tails of the paper's systems without congestion control begin.
+fn grade(impact: Known) -> (usize, &'static str) {
+    match impact.value {
         // First, because no comparison holds for it and it would end as severe harm.
         x if x.is_nan() => (2, "Not known"),
-        _ if tail.interval.is_some_and(|i| i.contains(1.0)) => (0, "No harm that the data show"),
+        _ if impact.interval.is_some_and(|i| i.contains(1.0)) => (0, "No harm that the data show"),
         x if x <= 1.1 => (0, "No harm that matters"),
         // A small factor that nobody can say how sure it is may as well be noise.
-        x if x <= 2.0 && tail.interval.is_none() => (1, "Perhaps some harm"),
+        x if x <= 2.0 && impact.interval.is_none() => (1, "Perhaps some harm"),
         x if x <= 2.0 => (1, "Some harm"),
         x if x <= 10.0 => (2, "Clear harm"),
         _ => (3, "Severe harm"),
@@ -129,10 +139,11 @@ fn sure(x: Known) -> String {
 
 fn headline(canary: &Canary<'_>) -> Option<Headline> {
     let impact = canary.impact()?;
-    let (level, grade) = grade(impact.tail);
+    let (level, grade) = worse(&impact);
     Some(Headline {
         title: format!("{}: {}", canary.name, gpcnet_title(canary.isolated)),
-        number: format!("{}×", digits(impact.tail.value)),
+        // What the first sentence below it is about.
+        number: format!("{}×", rounded(impact.average, 1.0)),
         level,
         grade,
         sentences: sentences(canary, canary.loaded?, &impact),
@@ -292,7 +303,7 @@ mod tests {
     use record::Interval;
 
     #[test]
-    fn grades_follow_the_tail_and_never_blame_noise() {
+    fn grades_follow_the_worse_and_never_blame_noise() {
         let known = |value, low, high| Known { value, interval: Some(Interval { low, high }) };
         assert_eq!(grade(known(1.5, 0.9, 2.1)).0, 0);
         assert_eq!(grade(known(1.5, 1.3, 1.7)).0, 1);
@@ -300,5 +311,12 @@ mod tests {
         assert_eq!(grade(Known::bare(5.0)).1, "Clear harm");
         assert_eq!(grade(Known::bare(1.5)).1, "Perhaps some harm");
         assert_eq!(grade(Known::bare(f64::NAN)).1, "Not known");
+        let impact = |average, tail| Impact { average, tail, tail_over_average: tail };
+        assert_eq!(
+            worse(&impact(known(1.05, 1.02, 1.08), known(30.0, 20.0, 40.0))),
+            (3, "Severe harm in the tail".into())
+        );
+        assert_eq!(worse(&impact(known(5.0, 4.0, 6.0), known(9.0, 8.0, 10.0))), (2, "Clear harm".into()));
+        assert_eq!(worse(&impact(known(5.0, 4.0, 6.0), Known::bare(f64::NAN))), (2, "Clear harm".into()));
     }
 }

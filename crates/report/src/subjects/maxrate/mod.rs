@@ -1,11 +1,12 @@
 //! Max-rate: rates measured and modelled with the protocol's regions, parameters, errors as the paper's Table 2 and Figure 2, and advice.
 
+mod answer;
 mod pictures;
 
 use crate::grid::Grid;
 use crate::known::Known;
 use crate::merit::{Merit, of_phase};
-use crate::section::{Block, Section};
+use crate::section::{Block, Room, Section};
 use crate::table::digits;
 use crate::view::View;
 use model::maxrate::models::{Estimate, Limit};
@@ -87,7 +88,8 @@ fn of_models(view: &View<'_>) -> Vec<Merit> {
 
 /// The sections of a study, for reports and for `fit`.
 pub fn of_study(found: &Study) -> Vec<Section> {
-    let mut all: Vec<Section> = found.fits.iter().map(|fitted| of_fit(fitted, found)).collect();
+    let mut all: Vec<Section> = answer::section(found).into_iter().collect();
+    all.extend(found.fits.iter().map(|fitted| of_fit(fitted, found)));
     all.extend(of_single_pairs(found));
     if let Some(first) = all.first_mut() {
         // Each goes to the very front, so taking them in reverse keeps their order.
@@ -101,7 +103,8 @@ pub fn of_study(found: &Study) -> Vec<Section> {
 const FEW_FITS: usize = 2;
 
 fn of_fit(fitted: &Fitted, found: &Study) -> Section {
-    let mut section = Section::new(format!("Max-rate: {}, {}", fitted.class, fitted.pattern.name()));
+    let title = format!("Max-rate: {}, {}", fitted.class, fitted.pattern.name());
+    let mut section = Section::with_room(Room::Verbose, title);
     section.say(format!("Here {}.", fitted.pattern.times_are()));
     protocol(&mut section, fitted, found.probes.iter().find(|p| p.class == fitted.class).map(|p| p.outcome));
     section.table(parameters(fitted));
@@ -312,7 +315,8 @@ fn advice(section: &mut Section, fitted: &Fitted) {
 
 /// What is measured with one pair: the delayed receiver where nothing else was measured, LogGP, many messages.
 fn of_single_pairs(found: &Study) -> Option<Section> {
-    let mut section = Section::new("Max-rate: what one pair shows");
+    let room = if found.fits.is_empty() { Room::Terminal } else { Room::Verbose };
+    let mut section = Section::with_room(room, "Max-rate: what one pair shows");
     for probed in found.probes.iter().filter(|p| !found.fits.iter().any(|f| f.class == p.class)) {
         section.say(format!("Delayed receiver, {}: {}.", probed.class, probed.outcome));
     }
