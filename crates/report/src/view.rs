@@ -182,6 +182,8 @@ impl<'a> View<'a> {
             }
             MachineRecord::Mpi { facts, host } => {
                 let library = facts.get("library").map_or("unknown MPI", |l| l.as_str());
+                // Name and version; libraries go on with who built them and when, which "What ran" has.
+                let library = library.split([',', ';']).next().unwrap_or(library);
                 format!("{library} ({})", host.cpu)
             }
             MachineRecord::Local { host } => format!("{} without MPI ({})", host.name, host.cpu),

@@ -16,6 +16,7 @@ mod prtt;
 mod queue;
 mod ring;
 mod rma_ring;
+mod skeleton;
 
 use crate::kernel::Kernel;
 use spec::near::unknown;
@@ -58,6 +59,13 @@ pub const KERNELS: &[Kernel] = &[
     hpcc::stream::STREAM,
     hpcc::latency::PING_PONG,
     hpcc::ring::RINGS,
+    skeleton::stencil::LULESH,
+    skeleton::stencil::HALO3D,
+    skeleton::stencil::CG,
+    skeleton::wave::SWEEP3D,
+    skeleton::pencils::FFT3D,
+    skeleton::gradient::GRADIENT,
+    skeleton::collect::CHECKPOINT,
     pause::PAUSE,
     command::COMMAND,
     null::NULL,

@@ -66,6 +66,10 @@ impl<'a> Incoming<'a> {
         let length = self.lanes * self.size;
         self.bytes.map_or(Buffer::Len(length), Buffer::Bytes)
     }
+    /// The same for a moment: what comes next may be received there again.
+    pub fn each(&mut self) -> impl Iterator<Item = Buffer<'_>> {
+        Incoming { bytes: self.bytes.as_deref_mut(), size: self.size, lanes: self.lanes }.lanes()
+    }
     /// Room for one message after the other.
     pub fn lanes(self) -> impl Iterator<Item = Buffer<'a>> {
         let (size, lanes) = (self.size, self.lanes);

@@ -87,6 +87,7 @@ fn sentences(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Vec<String>
         let limit = digits(found.limit);
         all.push(match found.pairs.len() {
             0 => format!("No part stands out: no pair takes {limit} times as long as is usual at its distance."),
+            1 => format!("No part stands out, but one pair takes {limit} times as long as is usual at its distance."),
             n => format!("No part stands out, but {n} pairs take {limit} times as long as is usual at their distance."),
         });
     }
