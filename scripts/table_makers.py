@@ -72,16 +72,16 @@ def coverage_osprey(run):
 
 @table("coverage-emulated", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_emulated(run):
-    return emulated_coverage(run)
+    return emulated_coverage(run, "40")
 
 
 @table("coverage-one-seed", needs="Open MPI, network namespaces (root), two idle cores")
 def coverage_one_seed(run):
-    return emulated_coverage(run, "--one-seed")
+    return emulated_coverage(run, "--one-seed", "30")
 
 
 def emulated_coverage(run, *words):
-    command = ["scripts/coverage", *words, "40", "--time", "2s"]
+    command = ["scripts/coverage", *words, "--time", "2s"]
     with testbed(run, 10, "100MB/s", 1) as launcher:
         launch = " ".join([run.program(), *launcher])
         return run.call(["env", f"LAUNCHER={launch}", *command], shown=command).split("\n\n", 1)[1]

@@ -350,9 +350,10 @@ pub(crate) fn roughly(seconds: f64) -> String {
     }
 }
 
-/// Twice the time limit and ten seconds more: blocks end within a tenth of the limit, so only a rank that hangs takes longer.
-fn deadline(limit_s: f64) -> Option<Instant> {
-    (limit_s > 0.0).then(|| now() + Duration::from_secs_f64(2.0 * limit_s + 10.0))
+/// Twice the time limit and twice the patience: blocks end within a tenth of the limit, so only a rank that hangs takes longer, or one
+/// on a machine so busy that its user has more patience.
+fn deadline(limit_s: f64, patience: Duration) -> Option<Instant> {
+    (limit_s > 0.0).then(|| now() + Duration::from_secs_f64(2.0 * limit_s) + 2 * patience)
 }
 
 fn bar(length: u64) -> ProgressBar {
@@ -385,7 +386,9 @@ impl Observer for Watch {
         self.guard();
         {
             let mut state = self.lock();
-            state.deadline = deadline(limit(plan, index)).map(|end| (end, plan.phases[index].name.clone()));
+            // Without patience nobody looks at it.
+            let patience = self.patience.unwrap_or_default();
+            state.deadline = deadline(limit(plan, index), patience).map(|end| (end, plan.phases[index].name.clone()));
             state.loads_only = plan.phases[index].about == About::Load;
         }
         if self.quiet {
