@@ -198,6 +198,14 @@ impl Mail {
         self.tally.verdict()
     }
 
+    /// Looks at everything, or with `random` at some of it: for kernels with several of these.
+    pub fn look(&mut self, random: Option<u64>, from: impl Fn(u64, usize) -> (usize, u32)) -> Verdict {
+        match random {
+            Some(random) => self.glance(random, from),
+            None => self.verify(from),
+        }
+    }
+
     /// Messages of a step that have no memory of their own and were overwritten in it.
     pub fn overwritten(&mut self, messages: u64) {
         if self.carried {

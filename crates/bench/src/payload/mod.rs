@@ -17,7 +17,15 @@ pub use slots::Slots;
 pub use stamp::Stamp;
 pub use tally::Tally;
 
-use record::Verdict;
+use record::{Coverage, Verdict};
+
+/// What several of a kernel's parts looked at.
+pub fn together(each: impl Iterator<Item = Coverage>) -> Option<Coverage> {
+    each.reduce(|mut all, more| {
+        all += more;
+        all
+    })
+}
 
 /// The verdict of messages that carry lengths alone.
 pub fn unchecked() -> Verdict {

@@ -1,7 +1,7 @@
 //! One exchange with the neighbours in a box of ranks. The box has ends: what lies there has fewer neighbours.
 
 use super::team::Grid;
-use crate::payload::Mail;
+use crate::payload::{Mail, together};
 use comm::{Buffer, Comm, Op, Tag};
 use record::{Coverage, Payload, Verdict};
 
@@ -29,6 +29,8 @@ struct Group {
     tag: Tag,
     size: usize,
     neighbours: Vec<Neighbour>,
+    /// Of each direction in turn, the lane that it is received in and the one that it is sent in.
+    turns: Vec<[Option<usize>; 2]>,
     mail: Mail,
 }
 
@@ -78,7 +80,9 @@ impl Halo {
             let neighbours = rank.map_or_else(Vec::new, |rank| known(rank, class));
             let count = neighbours.len();
             let mail = Mail::new(payload, sizes[class], (count, count), MOST[class]);
-            Group { tag: first_tag + class as Tag, size: sizes[class], neighbours, mail }
+            let at = |wanted: [i8; 3]| neighbours.iter().position(|n| n.direction == wanted);
+            let turns = directions(class).map(|direction| [opposite(direction), direction].map(at)).collect();
+            Group { tag: first_tag + class as Tag, size: sizes[class], neighbours, turns, mail }
         });
         Halo { groups: groups.collect(), order }
     }
@@ -130,41 +134,31 @@ impl Halo {
     pub fn look(&mut self, random: Option<u64>) -> Option<Verdict> {
         let each = self.groups.iter_mut().map(|group| {
             let neighbours = &group.neighbours;
-            let sender = |_: u64, lane: usize| (neighbours[lane].rank, neighbours[lane].lane);
-            match random {
-                Some(random) => group.mail.glance(random, sender),
-                None => group.mail.verify(sender),
-            }
+            group.mail.look(random, |_, lane| (neighbours[lane].rank, neighbours[lane].lane))
         });
         each.reduce(Verdict::and)
     }
 
     /// What arrived and was looked at.
     pub fn coverage(&self) -> Option<Coverage> {
-        let each = self.groups.iter().filter_map(|g| g.mail.coverage());
-        each.reduce(|mut all, more| {
-            all += more;
-            all
-        })
+        together(self.groups.iter().filter_map(|g| g.mail.coverage()))
     }
 }
 
 impl Group {
     /// Everybody sends in one direction and receives from the opposite one, then in the next.
     fn in_turn(&mut self, comm: &dyn Comm) {
-        let Group { tag, neighbours, mail, .. } = self;
+        let Group { tag, neighbours, turns, mail, .. } = self;
         let tag = *tag;
         let (out, into) = mail.step();
         let mut into: Vec<Option<Buffer<'_>>> = into.lanes().map(Some).collect();
-        let class = neighbours.first().map_or(0, |n| n.direction.iter().filter(|step| **step != 0).count() - 1);
-        for direction in directions(class) {
-            let at = |wanted: [i8; 3]| neighbours.iter().position(|n| n.direction == wanted);
+        for [receive, send] in turns {
             let mut ops = Vec::with_capacity(2);
-            if let Some(lane) = at(opposite(direction)) {
+            if let Some(lane) = *receive {
                 let into = into[lane].take().expect("each direction comes once");
                 ops.push(Op::Recv { from: neighbours[lane].rank, tag, into });
             }
-            if let Some(lane) = at(direction) {
+            if let Some(lane) = *send {
                 ops.push(Op::Send { to: neighbours[lane].rank, tag, data: out.lane(lane) });
             }
             comm.exchange(&mut ops);

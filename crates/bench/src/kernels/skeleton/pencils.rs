@@ -3,7 +3,7 @@
 use super::stencil::{TRAITS, step_of};
 use super::team::{Grid, Team};
 use crate::kernel::{Declares, Kernel, Pattern, Room, Setup, Traits};
-use crate::payload::{Mail, unchecked};
+use crate::payload::{Mail, together, unchecked};
 use comm::{Comm, Refusal};
 use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Time, Work};
@@ -90,11 +90,7 @@ impl Pencils<'_> {
         let lines = &self.lines;
         let each = self.turns.iter_mut().map(|turn| {
             let (members, me) = &lines[usize::from(!turn.row)];
-            let sender = |_: u64, lane: usize| (members[lane], *me as u32);
-            match random {
-                Some(random) => turn.mail.glance(random, sender),
-                None => turn.mail.verify(sender),
-            }
+            turn.mail.look(random, |_, lane| (members[lane], *me as u32))
         });
         each.reduce(Verdict::and).unwrap_or_else(unchecked)
     }
@@ -141,10 +137,7 @@ impl Pattern for Pencils<'_> {
     }
 
     fn coverage(&self) -> Option<Coverage> {
-        self.turns.iter().filter_map(|turn| turn.mail.coverage()).reduce(|mut all, more| {
-            all += more;
-            all
-        })
+        together(self.turns.iter().filter_map(|turn| turn.mail.coverage()))
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::halo::{Halo, Order};
 use super::team::{Grid, Team};
 use crate::kernel::{Asked, Congesting, Declares, Kernel, Loops, Pattern, Room, Setup, Steps, Traits};
-use crate::payload::{Tally, unchecked};
+use crate::payload::{Tally, together, unchecked};
 use comm::{Reduce, Refusal, Vector};
 use record::{Coverage, Metric, Payload, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Time, Work};
@@ -114,6 +114,10 @@ struct Stencil<'c> {
     carried: bool,
     round: u64,
     steps: u64,
+    /// What came of reductions since the last look, and what must have.
+    reduced: Vec<[f64; 2]>,
+    /// Bytes that this rank sends in a step.
+    bytes: u64,
     tally: Tally,
 }
 
@@ -135,9 +139,12 @@ fn start(setup: Setup<'_>, shape: Shape) -> Result<Box<dyn Pattern + '_>, Refusa
     let Shape { exchanges, order, compute, sums, how } = shape;
     let parts = exchanges.len() as u64;
     let halo = |(i, sizes): (usize, [usize; 3])| Halo::new(grid, me, sizes, setup.payload, TAG + 3 * i as u16, order);
+    let halos: Vec<Halo> = exchanges.into_iter().enumerate().map(halo).collect();
     Ok(Box::new(Stencil {
         team,
-        halos: exchanges.into_iter().enumerate().map(halo).collect(),
+        bytes: halos.iter().map(|halo| halo.sends().1).sum(),
+        halos,
+        reduced: Vec::new(),
         compute: Time::from_ps(compute.ps() / parts),
         sums,
         how,
@@ -188,14 +195,17 @@ impl Stencil<'_> {
             Reduce::Max => base + ranks - 1,
             Reduce::Sum => ranks * base + ranks * (ranks - 1) / 2,
         };
-        let round = self.round;
-        let wrong = u64::from(value[0] != right as f64);
-        self.tally.values(1, wrong, || format!("reduction {which} of block {round}: {} instead of {right}", value[0]));
+        self.reduced.push([value[0], right as f64]);
     }
 
     fn look(&mut self, random: Option<u64>) -> Verdict {
         if !self.carried {
             return unchecked();
+        }
+        let round = self.round;
+        for [value, right] in self.reduced.drain(..) {
+            let say = || format!("a reduction of block {round}: {value} instead of {right}");
+            self.tally.values(1, u64::from(value != right), say);
         }
         let halos = self.halos.iter_mut().filter_map(|halo| halo.look(random));
         halos.fold(self.tally.verdict(), Verdict::and)
@@ -209,6 +219,8 @@ impl Pattern for Stencil<'_> {
 
     fn renew(&mut self, steps: u32) {
         let rank = self.team.comm.rank();
+        // Room before the timed steps, not in them.
+        self.reduced.reserve(self.sums * steps as usize);
         self.halos.iter_mut().for_each(|halo| halo.renew(rank, self.round, steps));
     }
 
@@ -220,17 +232,15 @@ impl Pattern for Stencil<'_> {
         if !self.team.plays {
             return None;
         }
-        let mut bytes = 0;
         for halo in &mut self.halos {
             if self.compute > Time::ZERO {
                 self.team.comm.pause(self.compute);
             }
             halo.exchange(&*self.team.comm);
-            bytes += halo.sends().1;
         }
         (0..self.sums).for_each(|which| self.reduce(which));
         self.steps += 1;
-        Some(step_of(bytes))
+        Some(step_of(self.bytes))
     }
 
     fn holds(&self) -> u32 {
@@ -246,11 +256,7 @@ impl Pattern for Stencil<'_> {
     }
 
     fn coverage(&self) -> Option<Coverage> {
-        let each = self.halos.iter().filter_map(Halo::coverage);
-        each.reduce(|mut all, more| {
-            all += more;
-            all
-        })
+        together(self.halos.iter().filter_map(Halo::coverage))
     }
 
     fn notes(&mut self) -> Vec<String> {
