@@ -6,13 +6,20 @@ use crate::communicator::Communicator;
 use comm::{Access, Buffer, Comm, Data, Rank, Reduce, Refusal, Window, agree};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::fs::{File, TryLockError};
 use std::ptr::null_mut;
+use std::time::Duration;
 
 /// Longer accesses are made in pieces, so that every count is a C integer.
 const PIECE: usize = 1 << 30;
 /// Windows are whole pages. MPICH 4.0 packs the windows of a node's ranks one after the other, and puts to one that does not
 /// start on a cache line land some bytes beside their place.
 const PAGE: usize = 4096;
+/// A folder that belongs to this host alone and that everybody may lock.
+const HOST_MEMORY: &str = "/dev/shm";
+/// How often and after what pause the lock is asked for: 5 s in all.
+const TURN_LOOKS: u32 = 5000;
+const TURN_LOOK: Duration = Duration::from_millis(1);
 /// Room for the reason of a refusal, which one rank tells the others.
 const REASON_ROOM: usize = 512;
 
@@ -38,10 +45,12 @@ pub(crate) fn allocate<'a, A: Abi>(comm: &'a Communicator<'a, A>, len: usize) ->
     let mut handle = api.handles.info_null;
     let bytes = isize::try_from(len.next_multiple_of(PAGE)).expect("a window fits into the address space");
     let place: *mut *mut u8 = &mut base;
+    let turn = turn(comm.rank());
     // SAFETY: MPI writes the address of the memory through the pointer, which its C type hides.
     let code = unsafe {
         (api.win_allocate)(bytes, 1, api.handles.info_null, comm.handle, place.cast::<c_void>(), &mut handle)
     };
+    drop(turn);
     agree_on_refusal(comm, (code != 0).then(|| api.error_text(code)))?;
     // SAFETY: the window was made above.
     let code = unsafe { (api.win_set_errhandler)(handle, api.handles.errors_return) };
@@ -58,6 +67,24 @@ pub(crate) fn allocate<'a, A: Abi>(comm: &'a Communicator<'a, A>, len: usize) ->
     comm.context.check(code, "MPI_Win_sync", String::new);
     comm.barrier();
     Ok(memory)
+}
+
+/// Lets one communicator of a host after the other make its window, by a lock that its first rank holds meanwhile. Open MPI 4.0 and 4.1
+/// name the memory behind a window after host, job and number of the communicator, and communicators that were split from one have one
+/// number: two that make windows at the same time get each other's memory, and a bus error follows.
+///
+/// Whoever cannot have the lock goes on without it: where a rank is in several communicators two of them could wait for each other.
+#[expect(clippy::disallowed_methods, reason = "a real machine, and before anything is timed")]
+fn turn(rank: Rank) -> Option<File> {
+    let shared = File::open(HOST_MEMORY).ok().filter(|_| rank == 0)?;
+    for _ in 0..TURN_LOOKS {
+        match shared.try_lock() {
+            Ok(()) => return Some(shared),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(TURN_LOOK),
+            Err(TryLockError::Error(_)) => return None,
+        }
+    }
+    None
 }
 
 /// One refused rank refuses all, with its reason. A window that others have got then stays allocated: freeing it is
