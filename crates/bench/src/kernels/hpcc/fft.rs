@@ -134,7 +134,7 @@ fn prepare(setup: Setup<'_>) -> Result<Fft<'_>, Refusal> {
         n,
         stopwatch: setup.stopwatch,
         threshold: setup.params.real("threshold"),
-        pool: pool(setup.params),
+        pool: pool(setup.params.count("threads")),
         forward,
         // One piece is m / pieces elements of all ranks together, and a message is one rank's share of it.
         deal: Deal { comm: setup.comm, model, m, pieces: m.div_ceil(AT_HAND).min(m / ranks / MESSAGE).max(1) },

@@ -5,7 +5,7 @@ use crate::kernel::{Arithmetic, Setup};
 use comm::{Buffer, Refusal};
 use local::blas::{Blas, Trans, WantedBlas, pick};
 use local::{Mat, MatMut, Pool};
-use spec::{Kind, Param, Params, ReadParams};
+use spec::{Kind, Param, ReadParams};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -28,8 +28,8 @@ pub(super) struct Engine {
 }
 
 /// Threads of a rank: one floats where the launcher put the rank, several are bound within the launcher's binding.
-pub(super) fn pool(params: &Params) -> Arc<Pool> {
-    let threads = params.count("threads").clamp(1, 4096) as usize;
+pub(super) fn pool(threads: u64) -> Arc<Pool> {
+    let threads = threads.clamp(1, 4096) as usize;
     Arc::new(if threads == 1 { Pool::floating(1) } else { Pool::new(threads) })
 }
 
@@ -38,7 +38,7 @@ static PICKED: Mutex<BTreeMap<usize, (bool, Vec<String>)>> = Mutex::new(BTreeMap
 
 /// Finds the library. Collective: rank 0's measurement decides for all, so that all compute the same.
 pub(super) fn engine(setup: &Setup<'_>) -> Result<Engine, Refusal> {
-    let (pool, model) = (pool(setup.params), modelled(setup));
+    let (pool, model) = (pool(setup.params.count("threads")), modelled(setup));
     // A simulated machine has no processor of its own: the same run must give the same bits wherever it is simulated.
     let simulated = setup.arithmetic == Arithmetic::Charged;
     let (wanted, mut notes) = match setup.params.word("blas") {

@@ -196,7 +196,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         stopwatch: setup.stopwatch,
         model,
         deal,
-        pool: pool(setup.params),
+        pool: pool(setup.params.count("threads")),
         seed: setup.seed,
         threshold: setup.params.real("threshold"),
         a: array(model, most)?,

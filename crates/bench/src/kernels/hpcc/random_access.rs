@@ -88,6 +88,9 @@ pub const GLOBAL: Kernel = Kernel {
 /// Share of wrong words that passes where threads race for the words of a table.
 // HPCC's rules allow races that lose updates, up to 1 % of the table.
 const RACES: f64 = 0.01;
+/// Words of a table for each thread at least. How many words a race spoils does not depend on the table: two threads on two busy cores
+/// spoil 80 to 500, so on 8,192 words they may pass the allowance, and here they stay a factor of ten below it.
+const THREAD_WORDS: u64 = 1 << 18;
 /// Over all ranks each word has one owner: there are no races, so an update that is lost or changed was lost or changed on its way.
 const NO_RACES: f64 = 0.0;
 /// One part in so many is run beforehand to see how long all would take.
@@ -127,16 +130,21 @@ struct Alone<'c> {
     generator: Generator,
     method: Method,
     pool: Arc<Pool>,
+    /// Threads that a table of this size does without.
+    idle: u64,
     errors: u64,
 }
 
 fn start_local(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
-    let (bits, pool) = (bits(setup.params)?, pool(setup.params));
+    let bits = bits(setup.params)?;
+    let (asked, fit) = (setup.params.count("threads"), ((1 << bits) / THREAD_WORDS).max(1));
+    let pool = pool(asked.min(fit));
     let table =
         if modelled(&setup) { None } else { Some(Table::new(bits, &pool).map_err(|e| Refusal(e.to_string()))?) };
     let method = if setup.params.word("method") == "ahead" { Method::Ahead } else { Method::Direct };
     let generator = generator(setup.params);
-    Ok(Box::new(Alone { comm: setup.comm, table, bits, generator, method, pool, errors: 0 }))
+    let idle = asked.saturating_sub(fit);
+    Ok(Box::new(Alone { comm: setup.comm, table, bits, generator, method, pool, idle, errors: 0 }))
 }
 
 impl Pattern for Alone<'_> {
@@ -170,6 +178,9 @@ impl Pattern for Alone<'_> {
         let mut notes = Vec::new();
         if matches!(self.method, Method::Ahead) {
             notes.push("updates are looked ahead within the 1024 of the rules: an optimized run".to_string());
+        }
+        if self.idle > 0 && self.table.is_some() {
+            notes.push(format!("{} threads fewer: on 2^{} words they would race for too many", self.idle, self.bits));
         }
         if self.errors > 0 {
             notes.push(format!("{} of {} words of the table are wrong", self.errors, 1u64 << self.bits));

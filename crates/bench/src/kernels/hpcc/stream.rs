@@ -64,7 +64,7 @@ struct Stream<'c> {
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let model = modelled(&setup);
-    let (n, pool) = (setup.params.count("n") as usize, pool(setup.params));
+    let (n, pool) = (setup.params.count("n") as usize, pool(setup.params.count("threads")));
     let arrays = || if model { Ok(None) } else { Arrays::new(n, &pool).map(Some).map_err(|e| Refusal(e.to_string())) };
     let stores = match setup.params.word("stores") {
         "plain" => Stores::Plain,
