@@ -6,12 +6,12 @@
 
 use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
-use crate::progress::roughly;
 use bench::Observer;
 use comm::{Comm, Machine};
 use record::{Phase, Plan, Role, RunRecord, Stop};
 use rustix::time::{ClockId, clock_gettime};
 use sim::Simulator;
+use spec::about_seconds;
 use std::sync::{Arc, Mutex};
 
 /// Shares of the steps that are simulated, one after the other.
@@ -245,11 +245,11 @@ impl std::fmt::Display for Cost {
         writeln!(f, "Simulations   {simulations}, {at_once} at once")?;
         writeln!(f, "Messages      about {}", about(self.messages))?;
         writeln!(f, "Packet-hops   about {}", about(self.packet_hops))?;
-        writeln!(f, "Virtual time  about {}", roughly(self.virtual_s))?;
-        write!(f, "CPU time      about {}", roughly(self.cpu_s))?;
+        writeln!(f, "Virtual time  about {}", about_seconds(self.virtual_s))?;
+        write!(f, "CPU time      about {}", about_seconds(self.cpu_s))?;
         match at_once {
             1 => writeln!(f)?,
-            n => writeln!(f, ", which takes {}", roughly(self.cpu_s / n as f64))?,
+            n => writeln!(f, ", which takes {}", about_seconds(self.cpu_s / n as f64))?,
         }
         writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
         writeln!(f)?;

@@ -7,6 +7,7 @@ use bench::{Beat, Observer, Progress};
 use comm::Comm;
 use indicatif::{ProgressBar, ProgressStyle};
 use record::{About, Plan, Role, RunRecord, Slot, Status};
+use spec::about_seconds;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -336,18 +337,7 @@ fn left(since: Duration, done: usize, of: usize) -> Option<String> {
         return None;
     }
     let seconds = since.as_secs_f64() * (of - done) as f64 / done as f64;
-    (seconds >= 5.0).then(|| format!("about {} left", roughly(seconds)))
-}
-
-/// A time that is known to one or two digits, in words.
-pub(crate) fn roughly(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s if s < 5.0 => format!("{s:.1} s"),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.0} h", s / 3600.0),
-    }
+    (seconds >= 5.0).then(|| format!("about {} left", about_seconds(seconds)))
 }
 
 /// Twice the time limit and twice the patience: blocks end within a tenth of the limit, so only a rank that hangs takes longer, or one

@@ -12,5 +12,7 @@ pub mod work;
 
 pub use card::{Card, Kind, Param, ParamError, Params, ReadParams};
 pub use seed::{Rng, permutation};
-pub use units::{ParseUnitError, Rate, Time, about_bytes, parse_bytes, parse_rate, parse_time, show_bytes};
+pub use units::{
+    ParseUnitError, Rate, Time, about_bytes, about_seconds, parse_bytes, parse_rate, parse_time, show_bytes,
+};
 pub use work::Work;

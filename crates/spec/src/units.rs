@@ -280,6 +280,18 @@ pub fn about_bytes(bytes: u64) -> String {
     }
 }
 
+/// Shows a time that is known to one or two digits to a person: `40 ms`, `3.2 s`, `12 min`.
+pub fn about_seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 5.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,7 +48,8 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         section.blocks.extend(said.map(Block::Say));
         all.push(section);
     }
-    all.extend(violins(view));
+    // Words that stand above already are not said again.
+    all.extend(violins(view, all.is_empty()));
     all
 }
 
@@ -88,7 +89,7 @@ fn is_drawn((phase, counter): &Counted<'_>) -> bool {
     !single && counter.job != "idle" && counter.per_node.len() > 1
 }
 
-fn violins(view: &View<'_>) -> Option<Section> {
+fn violins(view: &View<'_>, in_words: bool) -> Option<Section> {
     let (most, rows) = (VIOLINS / view.runs_on_page, ROWS / view.runs_on_page);
     let mut all: Vec<Counted<'_>> = Vec::new();
     // Runs of hundreds of points have no two phases to compare; the CSV format has their counters.
@@ -129,7 +130,8 @@ fn violins(view: &View<'_>) -> Option<Section> {
          congestors are in the table only.{more}"
     );
     let mut section = Section::with_room(Room::OwnPage, "Counters over nodes");
-    section.blocks.extend(words(groups.iter().map(|(name, _)| *name)).map(Block::Say));
+    let said = words(groups.iter().map(|(name, _)| *name)).filter(|_| in_words);
+    section.blocks.extend(said.map(Block::Say));
     section.figure(caption, pictures, vec![grid]);
     Some(section)
 }

@@ -18,6 +18,10 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         return Vec::new();
     }
     let mut section = Section::new("Load");
+    let jobs = || view.record.phases.iter().filter(|p| p.about == About::Load).flat_map(|p| &p.jobs);
+    let all: f64 = jobs().map(|job| job.bytes as f64 / job.elapsed_s).filter(|rate| rate.is_finite()).sum();
+    let word = if jobs().count() == 1 { "congestor" } else { "congestors" };
+    section.say(format!("{} {word} moved {} GB/s in all.", jobs().count(), digits(all * 1e-9)));
     section.list(grid);
     vec![section]
 }

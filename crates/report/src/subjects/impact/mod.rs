@@ -132,7 +132,10 @@ fn grade(impact: Known) -> (usize, &'static str) {
 
 fn sure(x: Known) -> String {
     match x.interval {
-        Some(i) => format!(" (95 % sure: {} to {})", digits(i.low), digits(i.high)),
+        Some(i) => {
+            let end = |value| rounded(Known { value, interval: x.interval }, 1.0);
+            format!(" (95 % sure: {} to {})", end(i.low), end(i.high))
+        }
         None => " (too few batches to say how sure)".into(),
     }
 }
@@ -153,8 +156,8 @@ fn headline(canary: &Canary<'_>) -> Option<Headline> {
 /// What the impact means, in two sentences.
 fn sentences(canary: &Canary<'_>, loaded: &JobRecord, impact: &Impact) -> [String; 2] {
     let (scale, unit) = canary.isolated.metric.shown();
-    let shown = |x: Known| digits(x.value * scale);
-    let (average, tail) = (digits(impact.average.value), digits(impact.tail.value));
+    let shown = |x: Known| rounded(x, scale);
+    let (average, tail) = (rounded(impact.average, 1.0), rounded(impact.tail, 1.0));
     let (a0, a1) = (shown(mean(canary.isolated)), shown(mean(loaded)));
     let (t0, t1) = (shown(quantile(canary.isolated, 0.99)), shown(quantile(loaded, 0.99)));
     let (sure_a, sure_t) = (sure(impact.average), sure(impact.tail));
