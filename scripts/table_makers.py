@@ -300,6 +300,22 @@ def hpcc_right(run):
     return grid([*header, "FFT max error, global", "FFT, star", "wrong verdicts"], rows)
 
 
+@table("hpcc-estimate", needs="Open MPI, two idle cores")
+def hpcc_estimate(run):
+    rows = []
+    flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}
+    for ranks, n in [(1, 2000), (1, 6000), (2, 2000), (2, 4000), (2, 8000), (4, 4000)]:
+        name = f"e{ranks}-{n}"
+        run.tailback("run", "hpcc", "--n", n, out=name, launcher=["mpirun", "-n", ranks, *flags])
+        record = run.record(name)
+        said = next(re.match(r"about ([\d.]+) (\w+) by a trial", note) for note in record["plan"]["notes"] if "by a trial" in note)
+        taken = sum(phase["elapsed_s"] for phase in record["phases"])
+        seconds = float(said[1]) * units[said[2]]
+        rows.append([ranks, n, f"{seconds:.1f} s", f"{taken:.1f} s", f"{seconds / taken:.2f}"])
+    return grid(["ranks", "N", "said before", "it took", "ratio"], rows)
+
+
 @table("hpcc-memory", needs="an x86-64 processor, 1 GB")
 def hpcc_memory(run):
     rows = []

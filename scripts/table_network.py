@@ -2,7 +2,7 @@
 import os
 import re
 
-from table_run import digits, fenced, grid, table
+from table_run import digits, fenced, grid, merits, table
 
 # ---- docs/validation/network.md
 
@@ -106,8 +106,8 @@ def assumed(run):
             file.write(text)
         options = ["--nodes", nodes, "--ranks-per-node", "8", "--canaries", "p2p-lat,allreduce", "--time", "10ms", "--format", "fom"]
         said = run.tailback("run", "gpcnet", "--on", path, *options, out=f"run{i}")
-        fom = dict(re.findall(r"^FOM gpcnet\.(\S+) (\S+)", said, re.M))
-        cells = [digits(float(fom[key])) for key in ("p2p-lat.impact", "p2p-lat.drain_ratio99", "allreduce.impact")]
+        fom = merits(said)
+        cells = [digits(fom[key]) for key in ("p2p-lat.impact", "p2p-lat.drain_ratio99", "allreduce.impact")]
         rows.append([f"{system.capitalize()} {nodes}x8, {what}", *cells])
     return grid(["changed", "p2p-lat, average impact", "its loaded 99 % / drain", "allreduce, average impact"], rows)
 

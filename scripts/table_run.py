@@ -88,6 +88,12 @@ class Run:
         return self.call([os.path.join(self.target, "examples", name), *words], shown=shown)
 
 
+def merits(text):
+    """Figures of merit as `--format fom` prints them, by their names without that of the suite."""
+    found = (line.split()[1:3] for line in text.splitlines() if line.startswith("FOM "))
+    return {name.split(".", 1)[1]: float(value) for name, value in found}
+
+
 def grid(header, rows):
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines).replace("| --- ", "|---").replace("|--- |", "|---|")

@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod engine;
 pub mod experiments;
+pub mod goal;
 pub mod health;
 pub mod kernel;
 pub mod kernels;
@@ -14,6 +15,7 @@ pub mod payload;
 pub mod site;
 mod stopwatch;
 pub mod suites;
+pub mod trial;
 
 pub use counters::Counters;
 pub use engine::wire;

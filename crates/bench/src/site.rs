@@ -3,6 +3,7 @@
 
 use crate::health::{self, Health, Vitals};
 use crate::layout::{Home, Seat};
+use crate::trial::Trial;
 use comm::{Comm, Reduce, agree};
 use record::Layout;
 use std::sync::OnceLock;
@@ -43,6 +44,8 @@ pub struct Site {
     pub sockets: Vec<Option<u32>>,
     /// What may spoil a measurement there; unknown on a simulated machine.
     pub health: Option<Health>,
+    /// What small problems took there, of kernels that somebody wanted tried.
+    pub trials: Vec<Trial>,
 }
 
 /// The first node at some distances from node 0.
@@ -83,8 +86,8 @@ impl Site {
     /// A site of which only this is known.
     pub fn new(layout: Layout, simulated: bool) -> Site {
         let (memory, room, cores, distances, health) = (None, None, None, None, None);
-        let (alone, switches, groups, sockets) = (false, false, false, Vec::new());
-        Site { layout, simulated, alone, memory, room, cores, distances, switches, groups, sockets, health }
+        let (alone, switches, groups, sockets, trials) = (false, false, false, Vec::new(), Vec::new());
+        Site { layout, simulated, alone, memory, room, cores, distances, switches, groups, sockets, health, trials }
     }
 
     /// Finds out what is asked for. Collective, and the same on every rank.

@@ -12,6 +12,7 @@ use crate::{folder, host, options, output, signals};
 use crate::{runner, show};
 use bench::health::{Health, clock_warning};
 use bench::suites::SuiteError;
+use bench::trial::Try;
 use bench::{Experiment, Facts, Observer, Seat, Site, Stage};
 use clap::ArgMatches;
 use comm::{Buffer, Comm, Reduce, agree};
@@ -123,7 +124,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
         runner::install();
     }
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
-    let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed };
+    let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed, tries: OnceLock::new() };
     let effort = match run.first(target) {
         Ok(Some((plan, site))) if order.dry_run => run.cost(target, &plan, &site).map(|()| Vec::new()),
         Ok(Some((plan, site))) => run.ensemble(target, plan, &site),
@@ -159,6 +160,8 @@ struct Run<'a> {
     speaker: Speaker,
     /// Of simulations: the same in all of them.
     seed: Option<u64>,
+    /// What is tried before the plan is made; as the plan, the first rank of a process says it for all.
+    tries: OnceLock<Vec<Try>>,
 }
 
 impl Run<'_> {
@@ -245,7 +248,13 @@ impl Run<'_> {
     fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts)> {
         let mut facts = if world.rank() == 0 { self.facts.clone() } else { self.facts.without_record() };
         let seat = self.order.grouping.take_seat(world, scout, &mut facts)?;
-        let site = Site::survey(world, &seat, self.experiment.asks(), scout);
+        let mut site = Site::survey(world, &seat, self.experiment.asks(), scout);
+        let (seed, payload) = (self.seed.or(self.order.seed).unwrap_or(0), self.order.payload);
+        let tries = self.tries.get_or_init(|| self.experiment.tries(&site, seed, payload));
+        if !tries.is_empty() {
+            site.trials =
+                bench::trial::run(world, tries, payload).map_err(|wrong| Fail::with(Exit::WrongData, wrong))?;
+        }
         facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
         Ok((seat, site, facts))
     }

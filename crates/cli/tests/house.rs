@@ -108,8 +108,20 @@ fn no_reader_knows_a_kernel_a_suite_or_a_phase_by_its_name() {
     names.extend(["isolated/", "loaded/", "loaded-by-", "congestor/"]);
     // Words that mean something else as well: formats and subjects are called after what they show, and tests of HPC Challenge have
     // names of their own, which their kernels share.
-    let formats =
-        ["network", "hpcc", "gpcnet", "maxrate", "contention", "app", "flow", "pause", "null", "command", "congest"];
+    let formats = [
+        "network",
+        "hpcc",
+        "gpcnet",
+        "maxrate",
+        "contention",
+        "app",
+        "flow",
+        "pause",
+        "null",
+        "command",
+        "congest",
+        "replay",
+    ];
     let tests = ["hpl", "ptrans", "random-access", "dgemm", "stream", "fft", "ping-pong"];
     let elsewhere = [&formats[..], &tests[..]].concat();
     names.retain(|n| !elsewhere.contains(n));

@@ -182,6 +182,20 @@ pub trait Pending<'b> {
     fn test(&mut self, set: Set) -> bool;
     /// Waits until a set is complete.
     fn wait(&mut self, set: Set);
+    /// Takes those that are complete out of a list and returns them in its order; never waits. One look.
+    fn test_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        sets.extract_if(.., |set| self.test(*set)).collect()
+    }
+    /// Waits until at least one of some sets is complete, and takes all that are out of the list as [`Pending::test_some`] does; none
+    /// of an empty list. A machine that can sleep until then does better than to look again and again.
+    fn wait_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        loop {
+            let done = self.test_some(sets);
+            if !done.is_empty() || sets.is_empty() {
+                return done;
+            }
+        }
+    }
 }
 
 /// A sum over a communicator under way.

@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "hpcc-input", run: hpcc_input },
     Target { name: "hpcc-output", run: hpcc_output },
     Target { name: "systems", run: systems },
+    Target { name: "schedule", run: schedule },
     Target { name: "suite", run: suite },
     Target { name: "slurm", run: slurm_variables },
     Target { name: "sentinel", run: sentinel },
@@ -64,6 +65,17 @@ fn base(which: u8) -> &'static Value {
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
+}
+
+fn schedule(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    // A number alone may ask for millions of ranks, which is allowed and slow to try again and again.
+    let large = text.split_whitespace().nth(1).is_some_and(|n| n.len() > 4);
+    let Ok(goal) = (if large { Err(String::new()) } else { bench::goal::parse(text) }) else { return };
+    let _ = (goal.check(), goal.operations());
+    goal.ranks.iter().for_each(|rank| {
+        let _ = bench::goal::Graph::new(rank);
+    });
 }
 
 fn units(data: &[u8]) {

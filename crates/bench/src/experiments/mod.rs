@@ -9,7 +9,8 @@ mod search;
 pub mod tune;
 
 use crate::site::{Ask, Site};
-use crate::suites::{self, Request, Suite, SuiteError};
+use crate::suites::{self, Request, Suite, SuiteError, Tries};
+use crate::trial::Try;
 use record::{Payload, Phase, Plan, RunRecord};
 use spec::Params;
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ pub trait Experiment: Sync {
     /// What must be known of the site.
     fn asks(&self) -> &[Ask] {
         &[]
+    }
+    /// What is to be tried before it is planned, at a site of which only [`Experiment::asks`] is known.
+    fn tries(&self, _site: &Site, _seed: u64, _payload: Payload) -> Vec<Try> {
+        Vec::new()
     }
     /// How it begins: the same on every rank, without a message.
     fn plan(&self, site: &Site, seed: u64, payload: Payload) -> Result<Plan, SuiteError>;
@@ -52,6 +57,11 @@ impl Experiment for SuiteRun {
 
     fn asks(&self) -> &[Ask] {
         self.suite.asks
+    }
+
+    fn tries(&self, site: &Site, seed: u64, payload: Payload) -> Vec<Try> {
+        let tries = |tries: Tries| tries(&Request { params: &self.params, files: &self.files, site, seed, payload });
+        self.suite.tries.map_or_else(Vec::new, tries)
     }
 
     fn plan(&self, site: &Site, seed: u64, payload: Payload) -> Result<Plan, SuiteError> {

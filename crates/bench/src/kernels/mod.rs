@@ -6,6 +6,7 @@ mod alltoall;
 pub mod command;
 mod eager;
 mod flow;
+mod goal;
 pub mod hpcc;
 mod incast;
 pub mod meet;
@@ -19,6 +20,7 @@ mod rma_ring;
 mod skeleton;
 
 use crate::kernel::Kernel;
+pub(crate) use goal::SCHEDULED;
 use spec::near::unknown;
 use spec::{ParamError, Params};
 
@@ -66,6 +68,7 @@ pub const KERNELS: &[Kernel] = &[
     skeleton::pencils::FFT3D,
     skeleton::gradient::GRADIENT,
     skeleton::collect::CHECKPOINT,
+    goal::GOAL,
     pause::PAUSE,
     command::COMMAND,
     null::NULL,

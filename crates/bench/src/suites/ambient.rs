@@ -27,6 +27,7 @@ pub const AMBIENT: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("repeat", "2"), ("every", "1us"), ("time", "1ms"), ("rounds", "3"), ("cut", "50")],
 };

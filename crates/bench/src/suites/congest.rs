@@ -25,6 +25,7 @@ pub const CONGEST: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: Some(("tailback congest --time 5m", "congestors only, for other jobs to run under")),
+    tries: None,
     plan,
     tiny: &[("time", "1ms"), ("cut", "50"), ("congestors", "a2a,p2p-incast")],
 };

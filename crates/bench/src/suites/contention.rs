@@ -30,6 +30,7 @@ pub const CONTENTION: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("flows", "0>1"), ("size", "64KiB"), ("repeats", "2")],
 };

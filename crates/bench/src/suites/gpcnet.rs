@@ -48,6 +48,7 @@ pub const GPCNET: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("placements", "2"), ("rounds", "6"), ("cut", "50"), ("time", "10ms"), ("congestors", "a2a")],
 };

@@ -18,6 +18,7 @@ pub const HARNESS: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("steps", "10"), ("rounds", "3")],
 };

@@ -4,7 +4,9 @@
 //! or everything comes from an `hpccinf.txt` (`input.rs`).
 
 mod input;
+mod scale;
 mod sizes;
+mod time;
 
 use super::{Request, Suite, SuiteError};
 use crate::kernels::hpcc::MOST_THREADS;
@@ -14,6 +16,7 @@ use record::{About, Instances, Job, Layout, Members, Missing, NodeOrder, Phase, 
 use spec::card::parse_share;
 use spec::near::unknown;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};
+use time::tries;
 
 /// The suite.
 pub const HPCC: Suite = Suite {
@@ -40,6 +43,18 @@ pub const HPCC: Suite = Suite {
             Param::new("threads-per-rank", Kind::Count, "0", "threads of a rank, 0 = the cores it may use")
                 .up_to(MOST_THREADS),
             Param::new("n", Kind::Count, "0", "order of HPL's system, 0 = from the memory"),
+            Param::new(
+                "budget",
+                Kind::Time,
+                "0",
+                "choose N so that all tests take about so long, by a trial of each; 0 for no limit",
+            ),
+            Param::new(
+                "estimate",
+                Kind::Choice(&["yes", "no"]),
+                "yes",
+                "say before the run how long it will take, by a trial of each test of about a second in all",
+            ),
             Param::new("nb", Kind::Count, "0", "block size, 0 = from the order"),
             Param::new("p", Kind::Count, "0", "process rows, 0 = as square as possible"),
             Param::new("q", Kind::Count, "0", "process columns, 0 = as square as possible"),
@@ -69,6 +84,7 @@ pub const HPCC: Suite = Suite {
     asks: &[Ask::Memory],
     alone: true,
     shortcut: None,
+    tries: Some(tries),
     plan,
     // All but the messages of two megabytes, of which the simulator sends every packet.
     tiny: &[
@@ -210,7 +226,7 @@ fn share(request: &Request<'_>, memory: u64) -> Result<f64, SuiteError> {
     }
 }
 
-/// How to fill the memory where nobody said how much of it to take, and what that costs. Not how long: nothing has been timed yet.
+/// How to fill the memory where nobody said how much of it to take, and what that costs.
 fn more(request: &Request<'_>, share: f64) -> Option<String> {
     let modest = request.site.alone && request.params.word("memory") == "auto" && share < FILL;
     modest.then(|| {
@@ -457,12 +473,26 @@ fn single(layout: Layout, seed: u64) -> RankAt {
 }
 
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
+    match time::within_budget(request)? {
+        Some(params) => {
+            let mut plan = planned(&Request { params: &params, ..*request })?;
+            let (n, budget) = (params.word("n"), params.word("budget"));
+            plan.notes.push(format!("N = {n}: the largest with which that is within {budget}"));
+            Ok(plan)
+        }
+        None => planned(request),
+    }
+}
+
+/// The plan of sizes that are known.
+fn planned(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
     let input = read(request)?;
     let everyone = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None };
     let (mut phases, only) = (Vec::new(), params.names("only"));
     let (possible, missing) = possible(wanted(cases(request, &input), &only)?, layout.ranks as usize)?;
+    let said = time::said(&request.site.trials, &possible);
     for case in possible {
         let (members, instances) = match (case.mode, case.ranks) {
             (TestMode::Single, _) => (Members::Places(vec![single(layout, seed)]), Instances::Rank),
@@ -494,6 +524,8 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let mut plan = Plan::new("hpcc", seed, NodeOrder::Natural, payload, phases);
     plan.notes = input.notes;
+    plan.notes.extend(said);
+    plan.notes.extend(time::filled(request));
     // Who names no test gets those that can run here and is told which cannot; who names one wants that one.
     match only.is_empty() {
         true => plan.notes.extend(missing.iter().map(|m| format!("left out: {m}"))),

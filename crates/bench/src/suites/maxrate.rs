@@ -75,6 +75,7 @@ pub const MAXRATE: Suite = Suite {
     asks: &[Ask::Distances, Ask::Sockets],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("sizes", "8,4096"), ("trials", "2"), ("loops", "2")],
 };

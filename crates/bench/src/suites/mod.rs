@@ -2,6 +2,7 @@
 
 mod ambient;
 mod app;
+mod beside;
 mod congest;
 pub mod contention;
 pub mod gpcnet;
@@ -11,11 +12,13 @@ mod loops;
 pub mod maxrate;
 mod network;
 mod pairs;
+mod replay;
 mod roles;
 mod room;
 mod sweep;
 
 use crate::site::{Ask, Site};
+use crate::trial::Try;
 use record::{NodeOrder, Payload, Phase, Plan, Unit};
 pub(crate) use roles::share_fits;
 use spec::near::unknown;
@@ -33,11 +36,16 @@ pub struct Suite {
     pub alone: bool,
     /// How it is called and what for, if it has a command of its own: `tailback NAME` for `tailback run NAME`.
     pub shortcut: Option<(&'static str, &'static str)>,
+    /// Which small problems are tried before the plan is made, so that it can say how long it will take.
+    pub tries: Option<Tries>,
     /// Makes the plan.
     pub plan: fn(&Request<'_>) -> Result<Plan, SuiteError>,
     /// Parameters with which it runs in a moment on a simulated machine: for tests, and as an example.
     pub tiny: &'static [(&'static str, &'static str)],
 }
+
+/// Names small problems.
+pub type Tries = fn(&Request<'_>) -> Vec<Try>;
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +116,7 @@ pub const SUITES: &[Suite] = &[
     congest::CONGEST,
     ambient::AMBIENT,
     app::APP,
+    replay::REPLAY,
     maxrate::MAXRATE,
     contention::CONTENTION,
     harness::HARNESS,

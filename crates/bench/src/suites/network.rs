@@ -18,6 +18,7 @@ pub const NETWORK: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("rounds", "6"), ("cut", "50"), ("time", "10ms")],
 };

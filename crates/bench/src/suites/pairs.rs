@@ -35,6 +35,7 @@ pub const PAIRS: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[("size", "4KiB"), ("window", "1")],
 };

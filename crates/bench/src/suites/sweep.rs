@@ -46,6 +46,7 @@ pub const SWEEP: Suite = Suite {
     asks: &[],
     alone: false,
     shortcut: None,
+    tries: None,
     plan,
     tiny: &[
         ("from", "8"),

@@ -110,6 +110,12 @@ impl<'b> Pending<'b> for WrappedPending<'_, 'b> {
     fn wait(&mut self, set: Set) {
         self.inner.wait(set);
     }
+    fn test_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        self.inner.test_some(sets)
+    }
+    fn wait_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        self.inner.wait_some(sets)
+    }
 }
 
 struct WrappedWindow<'a> {

@@ -12,6 +12,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("run ambient", "srun tailback run ambient --repeat 144 --every 10m --time 2s"),
     ("run congest", "tailback run congest --time 20ms --congestors a2a"),
     ("run app", "mpirun -n 64 tailback run app --repeat 5 -- ./solver input.txt"),
+    ("run replay", "tailback run replay solver.goal --on summit --nodes 64"),
+    ("replay", "mpirun -n 64 tailback replay solver.goal --congestors p2p-incast"),
     ("run hpcc", "mpirun -n 64 tailback run hpcc --memory 50%"),
     ("run maxrate", "mpirun -n 32 tailback run maxrate --sizes 8,1KiB,64KiB,1MiB"),
     ("run contention", "tailback run contention --on default"),

@@ -43,7 +43,14 @@ fn command() -> Command {
 /// A suite as a command, with its parameters and the options of every run.
 pub fn suite_command(suite: &'static Suite) -> Command {
     let card = &suite.card;
-    let command = Command::new(card.name).about(card.about).args(card.params.iter().map(parameter)).args(run_options());
+    let parameters = card.params.iter().enumerate().map(|(i, param)| match param.kind {
+        // A file that comes first is what the suite is about: it is written without its name.
+        Kind::File if i == 0 => {
+            Arg::new(param.name).value_name("FILE").help(param.about).value_hint(ValueHint::FilePath)
+        }
+        _ => parameter(param),
+    });
+    let command = Command::new(card.name).about(card.about).args(parameters).args(run_options());
     let command = if has_roles(suite) { command.args(role_env::options()) } else { command };
     let command = match command_parameter(suite) {
         Some(_) => command.arg(runner::words()),

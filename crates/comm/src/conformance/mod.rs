@@ -41,6 +41,7 @@ pub const ALL: &[Check] = &[
     pending::TEST,
     pending::END,
     pending::TWO,
+    pending::SOME,
     pending::CLOCK,
     group::PARITY,
     group::NONE,

@@ -92,6 +92,36 @@ pub(super) const TWO: Check = Check {
     },
 };
 
+pub(super) const SOME: Check = Check {
+    name: "overlap-some",
+    about: "Waiting for some of several sets gives those whose messages have come, each once, whatever their order.",
+    run: |comm| {
+        let (next, previous) = ring(comm);
+        for len in [8, 200_000] {
+            let sent = [1, 2].map(|salt| bytes(comm.rank(), next, salt, len));
+            let [mut a, mut b] = [1, 2].map(|_| vec![0; len]);
+            overlap(comm, |pending| {
+                let early = pending.start(vec![Op::recv(previous, 1, &mut a)]);
+                let late = pending.start(vec![Op::recv(previous, 2, &mut b)]);
+                pending.start(vec![Op::send(next, 2, &sent[1])]);
+                let mut sets = vec![early, late];
+                equal(comm, "what came without being sent", pending.test_some(&mut vec![early]), vec![]);
+                equal(comm, "what has come", pending.wait_some(&mut sets), vec![late]);
+                equal(comm, "what has not", sets.clone(), vec![early]);
+                // The other message starts only after its receiver has waited.
+                let mut go = [0];
+                comm.exchange(&mut [Op::send(previous, 3, &[1]), Op::recv(next, 3, &mut go)]);
+                pending.start(vec![Op::send(next, 1, &sent[0])]);
+                equal(comm, "the last", pending.wait_some(&mut sets), vec![early]);
+                equal(comm, "none of none", pending.wait_some(&mut sets), vec![]);
+            });
+            for (salt, got) in [(1, a), (2, b)] {
+                same(comm, &format!("set {salt}"), &got, &bytes(previous, comm.rank(), salt, len));
+            }
+        }
+    },
+};
+
 pub(super) const CLOCK: Check = Check {
     name: "clock",
     about: "Time does not run backwards over messages and work; every rank agrees whether work is only charged.",

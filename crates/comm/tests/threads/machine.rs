@@ -52,6 +52,8 @@ pub enum Fault {
     End,
     /// A set is complete before its messages are there.
     Test,
+    /// When one of some sets is complete, all are said to be.
+    Some,
     /// A barrier waits for nobody.
     Barrier,
     /// An all-reduce begins its sums with the rank's own value.
@@ -445,6 +447,17 @@ impl<'b> Pending<'b> for Begun<'_, 'b> {
     fn wait(&mut self, set: Set) {
         let (ops, tickets) = &mut self.sets[set];
         self.comm.finish(ops, tickets);
+    }
+    fn wait_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        loop {
+            let done = self.test_some(sets);
+            if !done.is_empty() && self.comm.world.has(Fault::Some) {
+                return [done, std::mem::take(sets)].concat();
+            }
+            if !done.is_empty() || sets.is_empty() {
+                return done;
+            }
+        }
     }
 }
 

@@ -69,6 +69,7 @@ const CATCHES: &[(Fault, &str)] = &[
     (Fault::FlippedByte, "message-large"),
     (Fault::LastByte, "message-large"),
     (Fault::Test, "overlap-test"),
+    (Fault::Some, "overlap-some"),
     (Fault::End, "overlap-end"),
     (Fault::Clock, "clock"),
     (Fault::NoColor, "split-none"),

@@ -345,6 +345,16 @@ impl Host {
         waits
     }
 
+    /// A rank waits for the first of several groups, of which none is complete.
+    pub(crate) fn hope_for<I: Iterator<Item = u32>>(&mut self, net: &mut Net<'_>, local: u32, groups: impl Fn() -> I) {
+        let rank = &mut self.ranks[local as usize];
+        for g in groups() {
+            rank.clock = net.operations.pay(g, rank.clock);
+            rank.blocked = Blocked::Group(g);
+        }
+        net.operations.hope_for(local, groups(), true);
+    }
+
     /// A rank looks whether a group is complete, and works on what has come of it.
     pub(crate) fn test(&mut self, net: &mut Net<'_>, local: u32, g: u32) -> bool {
         let rank = &mut self.ranks[local as usize];

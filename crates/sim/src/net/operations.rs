@@ -28,6 +28,16 @@ pub(crate) struct Request {
     pub(crate) payload: Option<Box<[u8]>>,
 }
 
+/// Whether a rank waits for a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    No,
+    /// For this one.
+    One,
+    /// For the first of several.
+    Some,
+}
+
 /// Operations that are waited for together.
 struct Group {
     /// The rank, as numbered in its part and in the world.
@@ -38,7 +48,7 @@ struct Group {
     clock: u64,
     /// Overheads of receives that have come and that the rank, which does something else, has not yet paid.
     owed: u64,
-    waited_for: bool,
+    waited: Waited,
     first: u32,
     last: u32,
 }
@@ -47,11 +57,13 @@ struct Group {
 pub(crate) struct Operations {
     pub(crate) requests: Slab<Request>,
     groups: Slab<Group>,
+    /// Whether a rank waits for the first of several groups, and none is complete yet.
+    hopes: Vec<bool>,
 }
 
 impl Operations {
     pub(super) const fn new() -> Operations {
-        Operations { requests: Slab::new(), groups: Slab::new() }
+        Operations { requests: Slab::new(), groups: Slab::new(), hopes: Vec::new() }
     }
 
     /// A new group of operations of a rank, by its numbers in the part and in the world, whose clock is given.
@@ -62,7 +74,7 @@ impl Operations {
             remaining: 0,
             clock,
             owed: 0,
-            waited_for: false,
+            waited: Waited::No,
             first: NONE,
             last: NONE,
         })
@@ -89,9 +101,18 @@ impl Operations {
         // One after the other: an overhead begins when the one before is over and the message is there.
         group.clock = group.clock.max(time) + overhead;
         group.remaining -= 1;
-        if !group.waited_for {
+        let waits = match group.waited {
+            Waited::No => false,
+            Waited::One => true,
+            // Once one is complete the rank turns to that, and to the others when it next looks.
+            Waited::Some => self.hopes[group.rank as usize],
+        };
+        if !waits {
             group.owed += overhead;
         } else if group.remaining == 0 {
+            if group.waited == Waited::Some {
+                self.hopes[group.rank as usize] = false;
+            }
             clock.push(group.clock.max(clock.now), group.world, Event::Resume(group.rank));
         }
     }
@@ -110,8 +131,21 @@ impl Operations {
         // The rank's own clock follows in `finish`.
         self.pay(g, clock);
         let group = &mut self.groups[g];
-        group.waited_for = group.remaining > 0;
-        group.waited_for
+        group.waited = if group.remaining > 0 { Waited::One } else { Waited::No };
+        group.waited == Waited::One
+    }
+
+    /// Whether every operation of a group has come to its end.
+    pub(crate) fn has_come(&self, g: u32) -> bool {
+        self.groups[g].remaining == 0
+    }
+
+    /// A rank waits for the first of several groups, of which none is complete, or no longer does.
+    pub(crate) fn hope_for(&mut self, rank: u32, groups: impl Iterator<Item = u32>, hopes: bool) {
+        let rank = rank as usize;
+        self.hopes.resize(self.hopes.len().max(rank + 1), false);
+        self.hopes[rank] = hopes;
+        groups.for_each(|g| self.groups[g].waited = if hopes { Waited::Some } else { Waited::No });
     }
 
     /// Whether a group is complete for a rank whose clock is given.

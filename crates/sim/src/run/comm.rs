@@ -261,10 +261,7 @@ impl<'b> Pending<'b> for SimPending<'_, '_, 'b> {
     fn test(&mut self, set: Set) -> bool {
         let seat = &self.comm.seat;
         let Some((group, _)) = self.sets[set] else { return true };
-        // If a test cost nothing, a rank that polls would stay at one moment of virtual time for ever.
-        let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
-        self.comm.advance(cost);
-        seat.catch_up();
+        self.look();
         let done = {
             let Part { host, net, .. } = &mut *seat.part.borrow_mut();
             host.test(net, seat.local, group)
@@ -278,6 +275,50 @@ impl<'b> Pending<'b> for SimPending<'_, '_, 'b> {
         if let Some((group, mut ops)) = self.sets[set].take() {
             self.comm.end(group, &mut ops);
         }
+    }
+    fn test_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        // Nothing to look at costs nothing.
+        if !sets.is_empty() {
+            self.look();
+        }
+        let local = self.comm.seat.local;
+        self.take_some(sets, |Part { host, net, .. }, group| host.test(net, local, group))
+    }
+    fn wait_some(&mut self, sets: &mut Vec<Set>) -> Vec<Set> {
+        let seat = &self.comm.seat;
+        // What comes before the rank's clock has come.
+        seat.catch_up();
+        let groups = || sets.iter().filter_map(|set| self.sets[*set].as_ref()).map(|(group, _)| *group);
+        let open = groups().count();
+        if open == sets.len() && open > 0 && !groups().any(|g| seat.part.borrow().net.operations.has_come(g)) {
+            {
+                let Part { host, net, .. } = &mut *seat.part.borrow_mut();
+                host.hope_for(net, seat.local, groups);
+            }
+            seat.suspender.suspend();
+            seat.part.borrow_mut().net.operations.hope_for(seat.local, groups(), false);
+        }
+        self.take_some(sets, |part, group| part.net.operations.has_come(group))
+    }
+}
+
+impl<'b> SimPending<'_, '_, 'b> {
+    /// Lets a rank pay for a look. If one cost nothing, a rank that polls would stay at one moment of virtual time for ever.
+    fn look(&self) {
+        let seat = &self.comm.seat;
+        let cost = seat.part.borrow().net.fabric.config.host.test_cost.ps();
+        self.comm.advance(cost);
+        seat.catch_up();
+    }
+
+    /// Ends those of some sets that are over, and takes them out of the list.
+    fn take_some(&mut self, sets: &mut Vec<Set>, over: impl Fn(&mut Part<'_>, u32) -> bool) -> Vec<Set> {
+        let is_over = |set: &mut Set| {
+            self.sets[*set].as_ref().is_none_or(|(group, _)| over(&mut self.comm.seat.part.borrow_mut(), *group))
+        };
+        let done: Vec<Set> = sets.extract_if(.., is_over).collect();
+        done.iter().for_each(|set| self.wait(*set));
+        done
     }
 }
 
