@@ -38,6 +38,9 @@ fn a_nic_with_known_rates_gives_them_back() {
     let (node, core) = (estimate(&json, "rate_node"), 2.0 * estimate(&json, "rate_core"));
     assert!((node / truth - 1.0).abs() < 0.03, "R_N {node} of {truth}");
     assert!((core / truth - 1.0).abs() < 0.03, "R_C {core} one way, of {truth}");
+    let [usual, paper, both] = [&[][..], &["--as-paper"], &["--weights", "paper", "--location", "worst"]]
+        .map(|how| good(&dir, &[&["fit", "maxrate", "r", "--json", "--replicates", "0"][..], how].concat()));
+    assert!(paper == both && paper != usual, "the paper's conventions are these two, and others than usual");
     let shown = good(&dir, &["fit", "maxrate", "r/run.json", "--heat"]);
     for word in ["round trips", "one way: alpha", "Advice", "fill the node", "sum (max) of |T-f|/T", "k=4"] {
         assert!(shown.contains(word), "{word} is missing in {shown}");

@@ -36,6 +36,10 @@ fn command() -> Command {
                 .value_parser(PossibleValuesParser::new(["median", "minimum", "worst"])),
         )
         .arg(
+            flag("as-paper", "The paper's conventions: T of the slowest process (--location worst), residuals weighted by 1/n (--weights paper)")
+                .conflicts_with_all(["weights", "location"]),
+        )
+        .arg(
             option("phases", "SIZES", "Sizes at which protocols change, e.g. 512,8KiB, `none`, or `auto`")
                 .default_value("auto"),
         )
@@ -94,7 +98,7 @@ fn read(path: &Path, args: &ArgMatches) -> anyhow::Result<Recorded> {
     let name = file.display().to_string();
     let text =
         std::fs::read_to_string(&file).map_err(|e| Fail::with(Exit::Failure, format!("cannot read {name}: {e}")))?;
-    let worst = args.get_one::<String>("location").is_some_and(|l| l == "worst");
+    let worst = location(args) == "worst";
     let data = match text.trim_start().starts_with('{') {
         true => Recorded::read(&record::read(&file)?, worst),
         false => from_nodecomm(&text, args).map_err(|e| Fail::usage(format!("{name}: {e}")))?,
@@ -128,6 +132,15 @@ fn from_nodecomm(text: &str, args: &ArgMatches) -> Result<Recorded, String> {
     Ok(data)
 }
 
+/// What stands for several trials, and the weights; the paper's if they are asked for as such.
+fn location(args: &ArgMatches) -> &str {
+    if args.get_flag("as-paper") { "worst" } else { args.get_one::<String>("location").expect("it has a default") }
+}
+
+fn weights(args: &ArgMatches) -> &str {
+    if args.get_flag("as-paper") { "paper" } else { args.get_one::<String>("weights").expect("it has a default") }
+}
+
 fn settings(args: &ArgMatches) -> anyhow::Result<StudySettings> {
     let word = |name: &str| args.get_one::<String>(name).expect("it has a default").as_str();
     let size = |name: &str| spec::parse_bytes(word(name)).map_err(|e| Fail::usage(format!("--{name}: {e}")));
@@ -141,8 +154,8 @@ fn settings(args: &ArgMatches) -> anyhow::Result<StudySettings> {
         ),
     };
     Ok(StudySettings {
-        weighting: if word("weights") == "paper" { Weighting::Paper } else { Weighting::Relative },
-        location: if word("location") == "minimum" { Location::Minimum } else { Location::Median },
+        weighting: if weights(args) == "paper" { Weighting::Paper } else { Weighting::Relative },
+        location: if location(args) == "minimum" { Location::Minimum } else { Location::Median },
         phase_starts,
         replicates: usize::from(*args.get_one::<u16>("replicates").expect("it has a default")),
         split_bytes: size("split")?,
