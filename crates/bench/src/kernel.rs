@@ -4,7 +4,7 @@ use crate::stopwatch::Stopwatch;
 use comm::{Comm, Refusal};
 use record::{Coverage, Metric, Payload, Role, Tells, Verdict};
 use serde::{Deserialize, Serialize};
-use spec::{Card, Params, ReadParams, Work};
+use spec::{Card, Params, ReadParams, Time, Work};
 
 /// One entry of the table of kernels.
 pub struct Kernel {
@@ -270,6 +270,10 @@ pub trait Pattern {
     fn spare(&mut self, _spare: bool) {}
     /// One step. `None`: this rank takes part but has nothing to measure (the root of an incast).
     fn step(&mut self) -> Option<Work>;
+    /// How long every step waits before what is measured begins: taken off its sample.
+    fn waits(&self) -> Time {
+        Time::ZERO
+    }
     /// How many steps can pass until data that arrived are overwritten; the same on all ranks of the communicator. By default there is one
     /// look, at the end of a block: for checks of a result, and where a look between two steps would be seen in the time of the second.
     fn holds(&self) -> u32 {

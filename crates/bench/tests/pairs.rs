@@ -140,6 +140,27 @@ fn two_flows_of_one_sender_take_twice_as_long_and_starts_are_kept() {
     }
 }
 
+/// Two ranks leave a barrier up to microseconds apart: a small flow takes half a round trip whoever is first, and however long all wait.
+#[test]
+fn small_flows_take_what_one_way_takes() {
+    let taken = |from, to, lead_ps| {
+        let flow = PlannedFlow { name: "a".into(), from, to, bytes: 8, start_ps: 0 };
+        let mode = Mode::Times { repeats: 3, lead_ps };
+        let phases = contention::phases(("g", record::Purpose::Alone), std::slice::from_ref(&flow), mode);
+        mean(&run(2, 1, &contention::plan_of(phases, 1, Payload::Lengths)), "g#0")
+    };
+    let quick = [("trials", "3"), ("loops", "20"), ("modes", "pingpong"), ("sizes", "8"), ("pairs", "1")];
+    let round_trip = maxrate(&quick).phases[0].jobs[0].summary.mean;
+    let usual = spec::parse_time(contention::LEAD).unwrap().ps();
+    for (from, to, lead) in [(0, 1, 0), (1, 0, 0), (0, 1, usual), (1, 0, 10 * usual)] {
+        let taken = taken(from, to, lead);
+        assert!(
+            (2.0 * taken / round_trip - 1.0).abs() < 0.05,
+            "{from} to {to} after {lead}: {taken} of {round_trip} s"
+        );
+    }
+}
+
 #[test]
 fn steady_rates_are_shared() {
     let flow = |name: &str, to| PlannedFlow { name: name.into(), from: 0, to, bytes: 1 << 17, start_ps: 0 };

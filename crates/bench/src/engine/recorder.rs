@@ -49,14 +49,16 @@ impl Recorder {
         if steps == 0 {
             return;
         }
+        let waits = pattern.waits();
         let start = comm.now();
         for _ in 0..steps {
             let done = pattern.step();
             self.stamps.push((comm.now(), done));
         }
-        self.time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(start));
+        let began = start + waits * u64::from(steps);
+        self.time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(began));
         // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.
-        self.empty_stamps(start);
+        self.empty_stamps(start, waits);
     }
 
     /// Ends a block of so many steps; its value over all of them, if this rank measured any.
@@ -75,11 +77,11 @@ impl Recorder {
     }
 
     /// Moves the waiting times into the histogram.
-    fn empty_stamps(&mut self, start: Time) {
+    fn empty_stamps(&mut self, start: Time, waits: Time) {
         let mut begin = start;
         for (end, work) in self.stamps.drain(..) {
             if let Some(work) = work {
-                let value = self.metric.value(work, end.since(begin));
+                let value = self.metric.value(work, end.since(begin + waits));
                 self.samples.record(self.metric, value);
                 self.bytes += work.bytes;
                 self.work = Some(self.work.unwrap_or(Work::NONE) + work);

@@ -18,7 +18,12 @@ pub const CONTENTION: Suite = Suite {
             Param::new("flows", Kind::Text, "0>1,0>2", "flows as FROM>TO between node numbers, separated by commas"),
             Param::new("size", Kind::Size, "20MiB", "bytes of every flow"),
             Param::new("repeats", Kind::Count, "3", "repetitions").up_to(10_000.0),
-            Param::new("lead", Kind::Time, "0s", "wait of all senders before they start; part of the samples"),
+            Param::new(
+                "lead",
+                Kind::Time,
+                LEAD,
+                "wait of all senders before they start, in which the barriers of all flows end; no part of the samples",
+            ),
             Param::new(
                 "steady",
                 Kind::Time,
@@ -34,6 +39,10 @@ pub const CONTENTION: Suite = Suite {
     plan,
     tiny: &[("flows", "0>1"), ("size", "64KiB"), ("repeats", "2")],
 };
+
+/// All flows wait so long, in which the barriers of all of them end: a barrier behind another flow's data starts its flow late, and a
+/// receiver that is late sees a short time.
+pub const LEAD: &str = "2ms";
 
 /// One flow of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +93,7 @@ pub fn phases((name, purpose): (&str, Purpose), flows: &[PlannedFlow], mode: Mod
         Mode::Times { repeats, lead_ps } => {
             let start = |f: &PlannedFlow| {
                 let time = |name: &str, ps: u64| (name.to_string(), format!("{ps}ps"));
-                Params::from([time("start", f.start_ps), time("lead", lead_ps)])
+                Params::from([time("start", f.start_ps), time("calm", lead_ps)])
             };
             // One message and no warm-up: only the start of a phase is common to all flows.
             let jobs = jobs(flows, "flow", start, &Stop::ONCE);

@@ -144,6 +144,7 @@ fn times(job: &JobRecord) -> Vec<f64> {
     if job.summary.samples == 0 {
         return Vec::new();
     }
+    // Programs before this one left it in the samples.
     let lead = job.params.get("lead").and_then(|t| spec::parse_time(t).ok()).map_or(0.0, |t| t.secs());
     vec![job.summary.mean - lead]
 }

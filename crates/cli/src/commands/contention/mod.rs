@@ -15,7 +15,7 @@ use crate::machine::Target;
 use crate::options::{flag, number, possible, run_options, value};
 use crate::output;
 use bench::experiments::contention::{Derive, Measure, NamedGraph, Validate, WINDOW, needs};
-use bench::suites::contention::Mode;
+use bench::suites::contention::{LEAD, Mode};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use model::contention::answers::Prediction;
 use model::contention::campaign::{Campaign, calibration_graphs};
@@ -274,9 +274,6 @@ fn validation(args: &ArgMatches) -> anyhow::Result<Exit> {
     finished.print(&text)
 }
 
-/// All flows wait so long, in which the barriers of all of them end: a barrier behind another flow's data starts its flow late.
-const LEAD: spec::Time = spec::Time::from_us(2000);
-
 /// `--repeats`, `--lead` and `--steady`.
 fn mode(args: &ArgMatches) -> anyhow::Result<Mode> {
     let steady = args.try_get_one::<String>("steady").ok().flatten();
@@ -287,10 +284,8 @@ fn mode(args: &ArgMatches) -> anyhow::Result<Mode> {
             false => Err(Fail::usage(format!("--steady {text}: a time above zero"))),
         };
     }
-    let lead_ps = match args.get_one::<String>("lead") {
-        None => LEAD.ps(),
-        Some(text) => spec::parse_time(text).map_err(|e| Fail::usage(format!("--lead: {e}")))?.ps(),
-    };
+    let lead = args.get_one::<String>("lead").map_or(LEAD, String::as_str);
+    let lead_ps = spec::parse_time(lead).map_err(|e| Fail::usage(format!("--lead: {e}")))?.ps();
     Ok(Mode::Times { repeats: *args.get_one::<u32>("repeats").expect("it has a default"), lead_ps })
 }
 
