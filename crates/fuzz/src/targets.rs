@@ -194,10 +194,11 @@ fn nodecomm(data: &[u8]) {
 
 fn hpcc_input(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let files = BTreeMap::from([("hpccinf".to_string(), text.to_string())]);
-    let given = Params::from([("hpccinf".to_string(), "hpccinf.txt".to_string())]);
     let suite = bench::suite("hpcc").expect("it is one");
-    for simulated in [true, false] {
+    // A file of sizes, and one of memory.
+    for (simulated, file) in [(true, "hpccinf"), (false, "hpccinf"), (false, "hpccmemf")] {
+        let files = BTreeMap::from([(file.to_string(), text.to_string())]);
+        let given = Params::from([(file.to_string(), format!("{file}.txt"))]);
         let (site, params) = (site(simulated), suite.card.resolve(&given).expect("a name"));
         let request =
             bench::suites::Request { params: &params, files: &files, site: &site, seed: 1, payload: Payload::Checked };

@@ -4,6 +4,7 @@
 //! or everything comes from an `hpccinf.txt` (`input.rs`).
 
 mod input;
+mod memory;
 mod scale;
 mod sizes;
 mod time;
@@ -61,6 +62,12 @@ pub const HPCC: Suite = Suite {
             Param::new("repetitions", Kind::Count, "1", "how often each test runs").up_to(1e6),
             Param::new("hpccinf", Kind::File, "", "an input file of the original"),
             Param::new(
+                "hpccmemf",
+                Kind::File,
+                "",
+                "a memory file of the original, `Total=MB`, `Thread=MB` or `Process=MB`, of which it takes 80 %",
+            ),
+            Param::new(
                 "blas",
                 Kind::Text,
                 "fastest",
@@ -68,10 +75,16 @@ pub const HPCC: Suite = Suite {
             )
             .known(|| vec!["fastest", "builtin", "system"]),
             Param::new(
+                "class",
+                Kind::Choice(&["optimized", "base"]),
+                "optimized",
+                "base: plain stores in STREAM and updates as the original's loop in RandomAccess; optimized: what the rules allow to replace",
+            ),
+            Param::new(
                 "stores",
                 Kind::Choice(&["fastest", "plain", "streaming"]),
                 "fastest",
-                "STREAM's stores: plain, streaming (an optimized run), or the fastest of both",
+                "STREAM's stores: plain, streaming (an optimized run), or the fastest of both; plain in a base run",
             ),
             Param::new(
                 "algorithm",
@@ -121,7 +134,8 @@ fn read(request: &Request<'_>) -> Result<Input, SuiteError> {
     let (params, ranks) = (request.params, request.site.layout.ranks as usize);
     let path = params.word("hpccinf");
     // A simulated machine's host is not this one: there the original's assumption holds.
-    let known = Some(params.size("rank-memory") as u64).filter(|bytes| *bytes > 0).or(request.site.memory);
+    let given = Some(params.size("rank-memory") as u64).filter(|bytes| *bytes > 0);
+    let known = memory::given(request)?.or(given).or(request.site.memory);
     let memory = known.unwrap_or(sizes::DEFAULT_MEMORY);
     let mut input = if path.is_empty() {
         chosen(request, memory)?
@@ -217,6 +231,9 @@ fn chosen(request: &Request<'_>, memory: u64) -> Result<Input, SuiteError> {
 /// The share of a rank's memory that HPL's matrix takes.
 fn share(request: &Request<'_>, memory: u64) -> Result<f64, SuiteError> {
     let text = request.params.word("memory");
+    if !request.params.word("hpccmemf").is_empty() {
+        return Ok(FILL);
+    }
     match (text, parse_share(text), parse_bytes(text)) {
         ("auto", ..) if request.site.alone => Ok(FILL.min(MODEST as f64 / memory as f64)),
         ("auto", ..) => Ok(FILL),
@@ -330,9 +347,20 @@ fn params<const N: usize>(list: [(&str, String); N]) -> Params {
     list.map(|(name, value)| (name.to_string(), value)).into()
 }
 
+/// Some parameters, and more of them.
+fn with(mut some: Params, more: &[(&str, &str)]) -> Params {
+    some.extend(more.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+    some
+}
+
 /// RandomAccess on tables of these sizes, for one rank and for all.
 fn random_access(bits: [u32; 2], generator: &str) -> [Params; 2] {
     bits.map(|bits| params([("bits", bits.to_string()), ("generator", generator.into())]))
+}
+
+/// How a run of this class stores and updates: STREAM's stores, RandomAccess's method.
+fn of_class(given: &Params) -> [&str; 2] {
+    if given.word("class") == "base" { ["plain", "direct"] } else { [given.word("stores"), "ahead"] }
 }
 
 /// All tests in the order of version 1.5.0.
@@ -343,6 +371,7 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
         0 => request.site.cores.unwrap_or(1).to_string(),
         threads => threads.to_string(),
     };
+    let [stores, method] = of_class(given);
     let blas = given.word("blas").to_string();
     let bytes = sizes::matrix_bytes(input.largest(), input.fewest());
     let threshold = input.threshold.to_string();
@@ -350,8 +379,8 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
         |mode, test, kernel, params| Case { mode, test, kernel, params, steps: 1, blocks: repetitions, ranks: None };
     let three = |test, generator: &str| {
         let [own, all] = random_access([1, ranks].map(|ranks| sizes::random_access(bytes, ranks)), generator);
-        let own = [own, params([("threads", threads.clone())])].into_iter().flatten().collect::<Params>();
-        let all = [all, params([("algorithm", given.word("algorithm").into())])].into_iter().flatten().collect();
+        let own = with(own, &[("threads", &threads), ("method", method)]);
+        let all = with(all, &[("algorithm", given.word("algorithm"))]);
         [
             case(TestMode::Mpi, test, "random-access-mpi", vec![all]),
             case(TestMode::Star, test, "random-access", vec![own.clone()]),
@@ -367,27 +396,16 @@ fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
         ("threads", threads.clone()),
         ("threshold", threshold.clone()),
     ]);
-    let stream = params([
-        ("n", sizes::stream(bytes).to_string()),
-        ("stores", given.word("stores").into()),
-        ("threads", threads.clone()),
-    ]);
+    let stream =
+        params([("n", sizes::stream(bytes).to_string()), ("stores", stores.into()), ("threads", threads.clone())]);
     let fft = |n: u64| params([("n", n.to_string()), ("threads", threads.clone()), ("threshold", threshold.clone())]);
     let (fft_ranks, fft_n) = sizes::fft_mpi(bytes, ranks);
-    let with = |mut list: Vec<Params>, names: &[(&str, &String)]| {
-        for params in &mut list {
-            params.extend(names.iter().map(|(name, value)| (name.to_string(), value.to_string())));
-        }
-        list
-    };
-    let hpl = with(input.hpl(), &[("threads", &threads), ("blas", &blas)]);
+    let hpl = input.hpl().into_iter().map(|p| with(p, &[("threads", &threads), ("blas", &blas)])).collect();
+    let ptrans = input.ptrans().into_iter().map(|p| with(p, &[("threads", &threads)])).collect();
     let mut all = Vec::new();
     all.extend(three("random-access", "poly"));
     all.extend(three("random-access-lcg", "lcg"));
-    all.push(Case {
-        blocks: PERMUTATIONS * repetitions,
-        ..case(TestMode::Mpi, "ptrans", "ptrans", with(input.ptrans(), &[("threads", &threads)]))
-    });
+    all.push(Case { blocks: PERMUTATIONS * repetitions, ..case(TestMode::Mpi, "ptrans", "ptrans", ptrans) });
     all.extend(both("dgemm", "dgemm", dgemm));
     all.extend(both("stream", "stream", stream).map(|c| Case { steps: ROUNDS, ..c }));
     all.push(Case { ranks: Some(fft_ranks), ..case(TestMode::Mpi, "fft", "fft-mpi", vec![fft(fft_n)]) });
@@ -484,11 +502,27 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
 }
 
+/// What a class means here. No run of this program is a base run by the letter: the rules ask for the original's source.
+fn class(name: &str) -> String {
+    let means = match name {
+        "base" => {
+            "plain stores, updates as the original's loop; by the letter of the rules only the original's source is a base run"
+        }
+        _ => "stores and updates as fast as the rules let them be; --class base has those of the original",
+    };
+    format!("class {name}: {means}")
+}
+
 /// The plan of sizes that are known.
 fn planned(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
     let input = read(request)?;
+    if (params.word("class"), params.word("stores")) == ("base", "streaming") {
+        return Err(refuse(
+            "--class base has plain stores, and --stores streaming asks for others: give one of them".into(),
+        ));
+    }
     let everyone = Members::Block { first_node: 0, nodes: layout.nodes, first_slot: 0, slots: None };
     let (mut phases, only) = (Vec::new(), params.names("only"));
     let (possible, missing) = possible(wanted(cases(request, &input), &only)?, layout.ranks as usize)?;
@@ -524,6 +558,7 @@ fn planned(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let mut plan = Plan::new("hpcc", seed, NodeOrder::Natural, payload, phases);
     plan.notes = input.notes;
+    plan.notes.push(class(params.word("class")));
     plan.notes.extend(said);
     plan.notes.extend(time::filled(request));
     // Who names no test gets those that can run here and is told which cannot; who names one wants that one.

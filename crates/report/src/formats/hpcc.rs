@@ -4,14 +4,14 @@
 //! switches) have the values of the machine this ran on and of the algorithms that stand in for the switches.
 
 use crate::plain::line;
-use crate::subjects::hpcc::jobs;
+use crate::subjects::hpcc::{class, jobs};
 use crate::view::View;
 use record::TestMode::{self, Mpi, Single, Star};
 use record::{JobRecord, MachineRecord};
 use std::fmt::Write;
 
 pub(super) fn write(view: &View<'_>) -> Result<String, String> {
-    let mut out = Summary { text: String::new() };
+    let mut out = Summary { text: classes(view) };
     out.text.push_str("Begin of Summary section.\n");
     head(&mut out, view);
     hpl(&mut out, view);
@@ -23,6 +23,20 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
     tail(&mut out, view);
     out.text.push_str("End of Summary section.\n");
     Ok(out.text)
+}
+
+/// Which tests did what only an optimized run may. The summary has no key for it, so it stands before it, where programs do not look.
+fn classes(view: &View<'_>) -> String {
+    let of = |name: &'static str| {
+        let phases = view.record.phases.iter().filter(move |p| p.jobs.iter().any(|j| class(j) == Some(name)));
+        phases.map(|p| line(&p.about.to_string()))
+    };
+    let tests: Vec<String> = of("opt").collect();
+    match tests.is_empty() {
+        true if of("base").next().is_none() => "Class of the run: not recorded\n".into(),
+        true => "Class of the run: base\n".into(),
+        false => format!("Class of the run: optimized ({})\n", tests.join(", ")),
+    }
 }
 
 fn job<'a>(view: &View<'a>, mode: TestMode, test: &'static str) -> Option<&'a JobRecord> {
@@ -264,9 +278,9 @@ fn network(out: &mut Summary, view: &View<'_>) {
 }
 
 fn tail(out: &mut Summary, view: &View<'_>) {
-    // Constants of FFTE, the original's own FFT. M_OPENMP is -1 in a build without OpenMP, as this one is.
-    for (key, value) in [("FFTEnblk", 16), ("FFTEnp", 8), ("FFTEl2size", 1_048_576), ("M_OPENMP", -1)] {
-        out.word(key, &value.to_string());
+    // Constants of FFTE, the original's own FFT, which this is not. M_OPENMP is -1 in a build without OpenMP, as this one is.
+    for key in ["FFTEnblk", "FFTEnp", "FFTEl2size", "M_OPENMP"] {
+        out.word(key, "-1");
     }
     let threaded = [(Star, "dgemm"), (Star, "stream"), (Mpi, "hpl")];
     let threads = threaded.map(|(mode, test)| param(job(view, mode, test), "threads"));

@@ -9,7 +9,7 @@
 use super::grid::{Cyclic, Shape};
 use super::hpl::{MAPPING, P, Q};
 use super::library::pool;
-use super::{EPS, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
+use super::{EPS, OPTIMIZED, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree, overlap};
@@ -457,6 +457,7 @@ impl Pattern for Ptrans<'_> {
         let n = self.deal.n as f64;
         let Shape { p, q, .. } = self.deal.shape;
         [
+            (OPTIMIZED, 0.0),
             ("n", n),
             ("nb", self.deal.nb as f64),
             ("p", p as f64),

@@ -2,7 +2,7 @@
 
 use super::library::pool;
 use super::route::{Run, Split, Stream};
-use super::{THREADS, array, modelled, not_computed};
+use super::{OPTIMIZED, THREADS, array, modelled, not_computed};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, Merge, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, agree};
@@ -171,7 +171,9 @@ impl Pattern for Alone<'_> {
 
     fn results(&mut self) -> Vec<NamedNumber> {
         let words = (1u64 << self.bits) as f64;
-        vec![NamedNumber::same("n", words), NamedNumber::new("errors", self.errors as f64, Merge::Max)]
+        let ahead = f64::from(u8::from(matches!(self.method, Method::Ahead)));
+        let errors = NamedNumber::new("errors", self.errors as f64, Merge::Max);
+        vec![NamedNumber::same(OPTIMIZED, ahead), NamedNumber::same("n", words), errors]
     }
 
     fn notes(&mut self) -> Vec<String> {
@@ -337,6 +339,7 @@ impl Pattern for Together<'_> {
         let words = (1u64 << self.split.bits) as f64;
         let updates = self.total() as f64;
         [
+            (OPTIMIZED, 0.0),
             ("n", words),
             ("time_s", self.time),
             ("check_time_s", self.check_time),

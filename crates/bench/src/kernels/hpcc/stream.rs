@@ -4,7 +4,7 @@
 //! round the fastest rank's time counts, of all rounds the best, as the original reduces them.
 
 use super::library::pool;
-use super::{THREADS, bounded, modelled, not_computed};
+use super::{OPTIMIZED, THREADS, bounded, modelled, not_computed};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
 use comm::{Comm, Reduce, Refusal, Vector};
@@ -136,7 +136,9 @@ impl Pattern for Stream<'_> {
     }
 
     fn results(&mut self) -> Vec<NamedNumber> {
-        let mut all = vec![NamedNumber::same("n", self.n as f64), NamedNumber::same("deviation", self.deviation)];
+        let streaming = f64::from(u8::from(self.stores == Stores::Streaming));
+        let first = [(OPTIMIZED, streaming), ("n", self.n as f64), ("deviation", self.deviation)];
+        let mut all: Vec<NamedNumber> = first.map(|(name, value)| NamedNumber::same(name, value)).into();
         for ((kernel, name), time) in Loop::ALL.into_iter().zip(["copy", "scale", "add", "triad"]).zip(self.best) {
             all.push(NamedNumber::same(&format!("{name}_bytes_per_s"), (kernel.bytes() * self.n) as f64 / time));
         }

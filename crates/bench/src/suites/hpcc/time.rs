@@ -125,7 +125,7 @@ pub fn within_budget(request: &Request<'_>) -> Result<Option<Params>, SuiteError
     if budget == 0.0 {
         return Ok(None);
     }
-    for other in ["n", "hpccinf"] {
+    for other in ["n", "hpccinf", "hpccmemf"] {
         if !matches!(params.word(other), "0" | "") {
             return Err(refuse(format!("--budget chooses the sizes, and so does --{other}: give one of them")));
         }

@@ -30,7 +30,7 @@ struct Figure {
     panels: &'static [Panel],
 }
 
-const FIGURES: [Figure; 2] = [
+const FIGURES: [Figure; 3] = [
     Figure {
         caption: "Balance: bytes that the memory and the network of all ranks move while HPL does one operation (of the ring: a \
                   thousand). Grey systems are published (nodes x ranks per node); more nodes mean a larger HPL, so compare like sizes.",
@@ -39,6 +39,16 @@ const FIGURES: [Figure; 2] = [
             Panel { title: "STREAM Triad / HPL", axis: "bytes per flop", dots: |v| one(v, 0) },
             Panel { title: "PTRANS / HPL", axis: "bytes per flop", dots: |v| one(v, 1) },
             Panel { title: "Random ring / HPL", axis: "bytes per thousand flops", dots: |v| one(v, 2) },
+        ],
+    },
+    Figure {
+        caption: "By the paper's definitions (its Figure 2): the bandwidth of a rank in a ring over the least of any ping-pong, and the \
+                  largest latency of any ping-pong over that in a ring; 1 means that nothing is lost when all ranks talk. Full dots are \
+                  random rings, open ones natural rings. Grey systems are published (nodes x ranks per node).",
+        table: "Rings and the worst ping-pong",
+        panels: &[
+            Panel { title: "Bandwidth left, of the least", axis: "ring / least ping-pong", dots: |v| two(v, [4, 5]) },
+            Panel { title: "Latency kept, of the largest", axis: "largest ping-pong / ring", dots: |v| two(v, [7, 8]) },
         ],
     },
     Figure {
@@ -70,6 +80,13 @@ const FIGURES: [Figure; 2] = [
 
 fn one(view: &View<'_>, at: usize) -> Vec<Dot> {
     vec![Dot { what: "", open: false, value: balance(view)[at].value }]
+}
+
+/// Two ratios: of the random and of the natural ring.
+fn two(view: &View<'_>, at: [usize; 2]) -> Vec<Dot> {
+    let all = balance(view);
+    let dot = |(i, what, open): (usize, _, _)| Dot { what, open, value: all[i].value };
+    [(at[0], "random ring", false), (at[1], "natural ring", true)].map(dot).into()
 }
 
 fn rings(view: &View<'_>, [ring, ping_pong]: [TestAt; 2], name: &str, average: &str) -> Vec<Dot> {

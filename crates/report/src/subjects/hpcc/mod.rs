@@ -9,8 +9,8 @@ use crate::grid::Grid;
 use crate::section::{Room, Section};
 use crate::table::digits;
 use crate::view::View;
-pub use columns::jobs;
-use columns::{COLUMNS, MORE, Ratio, balance, runs, value};
+use columns::{COLUMNS, MORE, RATIOS, Ratio, balance, runs, value};
+pub use columns::{class, jobs};
 use record::hpcc_systems::published;
 pub use together::{beside, together};
 
@@ -52,19 +52,19 @@ fn of_dgemm(view: &View<'_>) -> Option<f64> {
 }
 
 fn results(view: &View<'_>) -> Grid {
-    let mut grid = Grid::new("The columns of the results page", &["Test", "value", "unit", "verification"]);
+    let mut grid = Grid::new("The columns of the results page", &["Test", "value", "unit", "class", "verification"]);
     for column in COLUMNS.iter().chain(&MORE) {
         // Of several variants a wrong one must show; a test that did not run is no row.
         let Some(job) = jobs(view, column.test).max_by_key(|j| j.verdict.is_wrong()) else { continue };
         let shown = value(view, column).map_or("-".into(), |v| digits(v * column.scale));
-        grid.row([column.name.into(), shown, column.unit.into(), verdict(job)]);
+        grid.row([column.name.into(), shown, column.unit.into(), class(job).unwrap_or("-").into(), verdict(job)]);
     }
     grid
 }
 
 fn ratios(view: &View<'_>) -> Grid {
     let mut grid = Grid::new("Balance ratios", &["Ratio", "value", "unit", "published systems"]);
-    let theirs: Vec<[Ratio; 6]> = published().iter().map(|s| balance(&View::new(&s.record()))).collect();
+    let theirs: Vec<[Ratio; RATIOS]> = published().iter().map(|s| balance(&View::new(&s.record()))).collect();
     for (at, ratio) in balance(view).into_iter().enumerate() {
         let Some(value) = ratio.value else { continue };
         let theirs: Vec<f64> = theirs.iter().filter_map(|all| all[at].value).collect();
