@@ -20,12 +20,17 @@ const ROWS: usize = 500;
 const DOTS: usize = 12;
 
 /// What counters count, by the ends of their names.
-const WORDS: [(&str, &str); 11] = [
+const WORDS: [(&str, &str); 13] = [
     ("tx_bytes", "bytes sent"),
     ("rx_bytes", "bytes received"),
     ("tx_packets", "packets sent"),
     ("rx_packets", "packets received"),
     ("tx_stalled_ps", "picoseconds in which something waited to be sent and the network took nothing"),
+    ("forwarded_bytes", "bytes that the node's switch sent to other switches"),
+    (
+        "stalled_ps",
+        "picoseconds in which packets waited for a cable from the node's switch to another that had no room, of all cables",
+    ),
     ("tx_dropped", "packets thrown away before they were sent"),
     ("rx_dropped", "packets thrown away after they came"),
     ("port_xmit_data_bytes", "bytes sent"),
@@ -70,16 +75,28 @@ fn widest(view: &View<'_>) -> Grid {
                 (vec![counter.name.clone(), counter.job.clone(), phase.name.clone()], counter.rising());
             // Phases differ in length, so only growth per second can be compared between them.
             row.extend([0.0, 0.5, 1.0].map(|q| short(at(&values, q) / phase.elapsed_s)));
+            row.push(alone(view, phase, counter).map_or("-".into(), |x| format!("{} x", crate::table::digits(x))));
             row.push(phase.node_of_most(counter).map_or("-".into(), |node| view.record.host(node)));
             rows.push((spread(counter), row));
         }
     }
     // A stable sort keeps the order of phases among equals, so the same record gives the same table.
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let header = ["Counter, per second", "nodes of", "during", "min", "median", "max", "max on"];
+    let header = ["Counter, per second", "nodes of", "during", "min", "median", "max", "median, of alone", "max on"];
     let mut grid = Grid::new("Counters of loaded phases", &header);
     rows.into_iter().take(WIDEST).for_each(|(_, row)| grid.row(row));
     grid
+}
+
+/// How much faster a counter grew on the median node than in the same test alone: the paper's Figures 8 to 10 are normalised so.
+fn alone(view: &View<'_>, loaded: &PhaseRecord, counter: &CounterRecord) -> Option<f64> {
+    let About::Loaded { test, .. } = &loaded.about else { return None };
+    let quiet = |p: &&PhaseRecord| matches!(&p.about, About::Alone { test: other } if other == test);
+    let quiet = view.record.phases.iter().find(quiet)?;
+    let same = quiet.counters.iter().find(|c| (&c.name, &c.job) == (&counter.name, &counter.job))?;
+    let median = |phase: &PhaseRecord, c: &CounterRecord| at(&c.rising(), 0.5) / phase.elapsed_s;
+    let (before, now) = (median(quiet, same), median(loaded, counter));
+    (before > 0.0).then(|| now / before)
 }
 
 /// Alone and under all load is what a reader compares first; idle nodes and single congestors are left to the table. One node has

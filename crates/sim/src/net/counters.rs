@@ -1,6 +1,7 @@
 //! What the machine counts: per run, per node and per port.
 
 use super::Net;
+use crate::base::NONE;
 use crate::link::{Counters, ENDPOINT, Link};
 
 /// What a run did.
@@ -71,18 +72,37 @@ pub struct PortCounters {
 }
 
 impl Net<'_> {
-    /// The counters of a node's NICs; the node is of this part.
+    /// The counters of a node's NICs, of the last hop to them, and of the switch that the node is at; the node is of this part.
     pub(crate) fn node_counters(&self, node: u32) -> Vec<(String, u64)> {
         let nics = self.fabric.config.nic.per_node as u32;
+        let endpoints = &self.fabric.endpoints[(node * nics) as usize..((node + 1) * nics) as usize];
+        let counters = |link: u32| self.outs.counters(link - self.outs.first);
+        // The switch of the first NIC is of the node's part, whatever the parts are; those of other NICs need not be.
+        let home = &self.fabric.switches[endpoints[0].switch as usize];
         let mut all = Vec::new();
-        for n in 0..nics {
-            let link = self.fabric.endpoints[(node * nics + n) as usize].inject;
-            let c = self.outs.counters(link - self.outs.first);
+        for (n, endpoint) in endpoints.iter().enumerate() {
+            let sent = counters(endpoint.inject);
             let mut add = |name: &str, value| all.push((format!("nic{n}.{name}"), value));
-            add("tx_bytes", c.bytes);
-            add("tx_packets", c.packets);
-            add("tx_stalled_ps", c.stalled_ps);
+            add("tx_bytes", sent.bytes);
+            add("tx_packets", sent.packets);
+            add("tx_stalled_ps", sent.stalled_ps);
+            if endpoint.switch == endpoints[0].switch {
+                let received = counters(home.first_link + u32::from(endpoint.port));
+                add("rx_bytes", received.bytes);
+                add("rx_packets", received.packets);
+            }
         }
+        let links = home.first_link..home.first_link + u32::from(home.ports);
+        let to_switches = links.filter(|&l| {
+            let to = self.fabric.links[l as usize].to;
+            to != NONE && to & ENDPOINT == 0
+        });
+        let [mut forwarded, mut stalled] = [0, 0];
+        for counted in to_switches.map(counters) {
+            forwarded += counted.bytes;
+            stalled += counted.stalled_ps;
+        }
+        all.extend([("switch.forwarded_bytes".into(), forwarded), ("switch.stalled_ps".into(), stalled)]);
         all
     }
 
