@@ -10,7 +10,7 @@ use record::{
 /// Events that reports list; the record has all.
 const EVENTS: usize = 12;
 /// A note names so many of the phases that it is about: runs of hundreds of points would fill a page with names.
-const MOST_NAMES: usize = 20;
+const MOST_NAMES: usize = 6;
 
 /// A canary in isolation and, if there was load, under it.
 #[derive(Clone, Debug)]

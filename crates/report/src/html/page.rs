@@ -111,6 +111,7 @@ impl Page {
 
     /// What stands in a section, after its heading.
     pub fn blocks(&mut self, section: Section) {
+        let title = section.title;
         for block in section.blocks {
             match block {
                 Block::Say(text) => self.say(&text),
@@ -119,6 +120,13 @@ impl Page {
                     self.body.push_str("<div class=\"cards\">\n");
                     all.iter().for_each(|h| self.headline(h));
                     self.body.push_str("</div>\n");
+                }
+                // A table that is all of a section has its title, which stands above already.
+                Block::Table(grid) | Block::List(grid) if grid.caption == title && grid.rows.len() <= LONG => {
+                    let from = self.body.len();
+                    self.table(&grid);
+                    let table = self.body.split_off(from);
+                    self.body.push_str(&table.replacen("class=\"wide\"", "class=\"wide titled\"", 1));
                 }
                 Block::Table(grid) | Block::List(grid) => self.table(&grid),
                 Block::Figure { caption, pictures, numbers } => self.figure(&caption, pictures, &numbers),
