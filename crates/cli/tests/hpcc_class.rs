@@ -18,7 +18,8 @@ fn each_number_says_its_class() {
         let shown = text(&out.stdout);
         for (test, class) in [("EP-STREAM Sys", streaming), ("EP-STREAM Triad", streaming), ("EP-DGEMM", "base")] {
             let line = shown.lines().find(|l| l.trim_start().starts_with(test)).unwrap_or_else(|| panic!("{shown}"));
-            assert!(line.split_whitespace().any(|word| word == class), "{name}: {line}");
+            assert_eq!(line.contains("(opt)"), class == "opt", "{name}: {line}");
+            assert!(shown.contains("base runs."), "{shown}");
         }
         let summary = text(&tailback(&dir, &["report", name, "--format", "hpcc"]).stdout);
         let first = summary.lines().next().unwrap();

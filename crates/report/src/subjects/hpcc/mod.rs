@@ -36,7 +36,14 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
 fn meaning(view: &View<'_>) -> Vec<String> {
     let [.., bandwidth, latency] = balance(view).map(|ratio| ratio.value);
     let share = |x: f64| format!("{} %", digits(100.0 * x));
+    let classes: Vec<&str> = COLUMNS.iter().flat_map(|c| jobs(view, c.test)).filter_map(class).collect();
+    let classed = match (classes.is_empty(), classes.contains(&"opt")) {
+        (true, _) => None,
+        (_, true) => Some("Those with (opt) are of the class of optimized runs, the others of base runs.".to_string()),
+        _ => Some("All are of the class of base runs.".to_string()),
+    };
     let all = [
+        classed,
         of_dgemm(view).map(|x| format!("HPL runs at {} of what DGEMM reaches on every rank at once.", share(x))),
         bandwidth
             .map(|x| format!("When all ranks talk in random rings each has {} of a ping-pong's bandwidth.", share(x))),
@@ -52,12 +59,13 @@ fn of_dgemm(view: &View<'_>) -> Option<f64> {
 }
 
 fn results(view: &View<'_>) -> Grid {
-    let mut grid = Grid::new("The columns of the results page", &["Test", "value", "unit", "class", "verification"]);
+    let mut grid = Grid::new("The columns of the results page", &["Test", "value", "unit", "verification"]);
     for column in COLUMNS.iter().chain(&MORE) {
         // Of several variants a wrong one must show; a test that did not run is no row.
         let Some(job) = jobs(view, column.test).max_by_key(|j| j.verdict.is_wrong()) else { continue };
         let shown = value(view, column).map_or("-".into(), |v| digits(v * column.scale));
-        grid.row([column.name.into(), shown, column.unit.into(), class(job).unwrap_or("-").into(), verdict(job)]);
+        let name = if class(job) == Some("opt") { format!("{} (opt)", column.name) } else { column.name.into() };
+        grid.row([name, shown, column.unit.into(), verdict(job)]);
     }
     grid
 }
