@@ -61,7 +61,8 @@ impl std::fmt::Display for WrongData {
 /// Tries kernels one after the other. Collective, and the same on every rank; a kernel that refuses anywhere is left out.
 pub fn run(world: &dyn Comm, tries: &[Try], payload: Payload) -> Result<Vec<Trial>, WrongData> {
     let arithmetic = Arithmetic::on(world);
-    let own = world.split(Some(world.rank() as u32), 0);
+    let alone = tries.iter().any(|of| of.among == Among::Each);
+    let own = if alone { world.split(Some(world.rank() as u32), 0) } else { None };
     let one = |of: &Try| {
         let called = called(of.kernel).ok()?;
         let some = match of.among {

@@ -26,12 +26,13 @@ impl Grid {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// As an HTML table that a screen reader can walk through.
-    pub fn html(&self, id: &str) -> String {
+    /// As an HTML table that a screen reader can walk through. Under a heading that says the same its caption is not seen.
+    pub fn html(&self, id: &str, titled: bool) -> String {
+        let class = if titled { "wide titled" } else { "wide" };
         // A region that scrolls must be reachable by keyboard, and have a name for those who hear it.
         let caption = escape(&self.caption);
         let mut out = format!(
-            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table id=\"{id}\"><caption>{caption}</caption>"
+            "<div class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table id=\"{id}\"><caption>{caption}</caption>"
         );
         out.push_str("<thead><tr>");
         for name in &self.header {
@@ -99,7 +100,7 @@ mod tests {
     fn cells_cannot_break_a_table() {
         let mut grid = Grid::new("a < b", &["name", "x|y"]);
         grid.row(["<img>".to_string(), "1|2\n3".to_string()]);
-        assert!(grid.html("t").contains("&lt;img&gt;") && grid.html("t").contains("a &lt; b"));
+        assert!(grid.html("t", false).contains("&lt;img&gt;") && grid.html("t", false).contains("a &lt; b"));
         assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| \\<img> | 1\\|2 3 |\n");
     }
 

@@ -363,14 +363,19 @@ fn of_class(given: &Params) -> [&str; 2] {
     if given.word("class") == "base" { ["plain", "direct"] } else { [given.word("stores"), "ahead"] }
 }
 
+/// Threads of a rank.
+fn threads(request: &Request<'_>) -> u64 {
+    match request.params.count("threads-per-rank") {
+        0 => request.site.cores.unwrap_or(1).into(),
+        threads => threads,
+    }
+}
+
 /// All tests in the order of version 1.5.0.
 fn cases(request: &Request<'_>, input: &Input) -> Vec<Case> {
     let (given, ranks) = (request.params, request.site.layout.ranks as usize);
     let repetitions = given.count("repetitions").max(1);
-    let threads = match given.count("threads-per-rank") {
-        0 => request.site.cores.unwrap_or(1).to_string(),
-        threads => threads.to_string(),
-    };
+    let threads = threads(request).to_string();
     let [stores, method] = of_class(given);
     let blas = given.word("blas").to_string();
     let bytes = sizes::matrix_bytes(input.largest(), input.fewest());

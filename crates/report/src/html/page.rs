@@ -68,7 +68,7 @@ impl Page {
     fn numbers(&mut self, id: &str, numbers: &[Grid]) {
         for (i, grid) in numbers.iter().enumerate() {
             let _ = writeln!(self.body, "<details><summary>Numbers: {}</summary>", escape(&grid.caption));
-            self.save(grid, &format!("{id}-numbers{}", i + 1));
+            self.save(grid, &format!("{id}-numbers{}", i + 1), false);
             self.body.push_str("</details>\n");
         }
     }
@@ -121,14 +121,7 @@ impl Page {
                     all.iter().for_each(|h| self.headline(h));
                     self.body.push_str("</div>\n");
                 }
-                // A table that is all of a section has its title, which stands above already.
-                Block::Table(grid) | Block::List(grid) if grid.caption == title && grid.rows.len() <= LONG => {
-                    let from = self.body.len();
-                    self.table(&grid);
-                    let table = self.body.split_off(from);
-                    self.body.push_str(&table.replacen("class=\"wide\"", "class=\"wide titled\"", 1));
-                }
-                Block::Table(grid) | Block::List(grid) => self.table(&grid),
+                Block::Table(grid) | Block::List(grid) => self.table_under(&title, &grid),
                 Block::Figure { caption, pictures, numbers } => self.figure(&caption, pictures, &numbers),
                 Block::Film { caption, picture, times, shown, numbers } => {
                     let caption = escape(&caption);
@@ -143,18 +136,23 @@ impl Page {
 
     /// A table, folded if it is long.
     pub fn table(&mut self, grid: &Grid) {
+        self.table_under("", grid);
+    }
+
+    /// The same under a heading.
+    fn table_under(&mut self, title: &str, grid: &Grid) {
         self.figures += 1;
         let id = format!("table{}", self.figures);
         if grid.rows.len() <= LONG {
-            return self.save(grid, &id);
+            return self.save(grid, &id, grid.caption == title);
         }
         let _ = writeln!(self.body, "<details><summary>{}</summary>", escape(&grid.caption));
-        self.save(grid, &id);
+        self.save(grid, &id, false);
         self.body.push_str("</details>\n");
     }
 
-    fn save(&mut self, grid: &Grid, id: &str) {
-        self.body.push_str(&grid.html(id));
+    fn save(&mut self, grid: &Grid, id: &str, titled: bool) {
+        self.body.push_str(&grid.html(id, titled));
         let _ = writeln!(self.body, "<button type=\"button\" data-table=\"{id}\" hidden>Save as CSV</button>");
     }
 }

@@ -1,6 +1,6 @@
 //! `hpccmemf.txt`: how much memory the original may take where no `hpccinf.txt` says how large its tests are.
 
-use super::refuse;
+use super::{refuse, threads};
 use crate::suites::{Request, SuiteError};
 use spec::{ReadParams, about_bytes};
 
@@ -41,11 +41,7 @@ pub fn given(request: &Request<'_>) -> Result<Option<u64>, SuiteError> {
         }
     }
     let text = request.files.get("hpccmemf").ok_or_else(|| refuse(format!("{path} was not read")))?;
-    let threads = match params.count("threads-per-rank") {
-        0 => site.cores.unwrap_or(1).into(),
-        threads => threads,
-    };
-    let bytes = read(text, site.layout.ranks.into(), threads).map_err(|e| refuse(format!("{path}: {e}")))?;
+    let bytes = read(text, site.layout.ranks.into(), threads(request)).map_err(|e| refuse(format!("{path}: {e}")))?;
     match site.memory {
         Some(there) if bytes > there => {
             let (asked, there) = (about_bytes(bytes), about_bytes(there));
