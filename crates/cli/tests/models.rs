@@ -234,3 +234,30 @@ fn everything_that_max_rate_measures_is_reported_in_every_format() {
 fn text_of(out: &std::process::Output) -> String {
     text(&out.stderr)
 }
+
+#[test]
+fn messages_hide_behind_work_unless_the_host_moves_them() {
+    let dir = folder("models-overlap");
+    let hidden = |name: &str, host: &str| {
+        fs::write(dir.join(format!("{name}.toml")), format!("{MACHINE}{host}")).unwrap();
+        let on = format!("{name}.toml");
+        let run = ["run", "maxrate", "--on", &on, "--out", name, "--quiet", "--sizes", "4KiB", "--pairs", "1,2"];
+        good(&dir, &[&run[..], &["--overlap", "linear", "--modes", "pingpong"]].concat());
+        let json: serde_json::Value =
+            serde_json::from_str(&good(&dir, &["fit", "maxrate", name, "--json", "--replicates", "0"])).unwrap();
+        let all = json["overlaps"].as_array().unwrap().clone();
+        assert_eq!(all.len(), 2, "{all:?}");
+        for one in &all {
+            let [messages, work, both] =
+                ["messages_s", "work_s", "both_s"].map(|part| one["seen"][part].as_f64().unwrap());
+            let share = one["seen"]["hidden"].as_f64().unwrap();
+            assert!((share - (messages + work - both) / messages.min(work)).abs() < 1e-9, "{one}");
+            assert!(both >= work.max(messages) * 0.999 && both <= (messages + work) * 1.001, "{one}");
+        }
+        assert!(good(&dir, &["report", name, "--verbose"]).contains("messages beside work"));
+        all[0]["seen"]["hidden"].as_f64().unwrap()
+    };
+    let [nic, host] = [hidden("nic", ""), hidden("host", "[host]\ncopy_time = \"500ns\"\n")];
+    assert!(nic > 0.6, "a NIC that moves data by itself: {nic}");
+    assert!(host < nic - 0.2, "a processor that copies every byte cannot do it beside its work: {host}, NIC {nic}");
+}

@@ -110,6 +110,33 @@ pub enum PairPattern {
         /// Whether they are received in the reverse order.
         reverse: bool,
     },
+    /// Messages beside work.
+    Overlap {
+        /// What of it.
+        part: OverlapPart,
+    },
+}
+
+/// What is timed in order to see whether messages move while a processor works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OverlapPart {
+    /// The messages alone.
+    Messages,
+    /// The work alone.
+    Work,
+    /// Both at once.
+    Both,
+}
+
+impl OverlapPart {
+    const fn word(self) -> &'static str {
+        match self {
+            OverlapPart::Messages => "messages",
+            OverlapPart::Work => "work",
+            OverlapPart::Both => "both",
+        }
+    }
 }
 
 /// What a contention graph is measured for.
@@ -188,6 +215,7 @@ impl fmt::Display for About {
                 PairPattern::Queue { messages, reverse } => {
                     write!(f, "{class}/queue/m={messages}/{}", if *reverse { "reverse" } else { "same" })
                 }
+                PairPattern::Overlap { part } => write!(f, "{class}/overlap/n={bytes}/k={pairs}/{}", part.word()),
             },
             About::Graph { graph, flows: FlowMeasure::Times { repeat }, .. } => write!(f, "{graph}#{repeat}"),
             About::Graph { graph, flows: FlowMeasure::Rates, .. } => write!(f, "{graph}#rate"),

@@ -24,7 +24,7 @@ pub mod store;
 pub mod summary;
 pub mod verdict;
 
-pub use about::{About, FlowMeasure, Load, PairPattern, Purpose, TestMode};
+pub use about::{About, FlowMeasure, Load, OverlapPart, PairPattern, Purpose, TestMode};
 pub use batches::Batches;
 pub use histogram::Histogram;
 pub use metric::{Direction, Metric};

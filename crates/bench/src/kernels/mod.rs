@@ -11,6 +11,7 @@ pub mod hpcc;
 mod incast;
 pub mod meet;
 mod null;
+mod overlap;
 mod pair;
 mod pause;
 mod prtt;
@@ -47,6 +48,7 @@ pub const KERNELS: &[Kernel] = &[
     pair::DUPLEX,
     meet::MEET,
     queue::QUEUE,
+    overlap::OVERLAP,
     eager::LIMIT,
     prtt::PRTT,
     flow::FLOW,

@@ -8,7 +8,7 @@ mod class;
 use super::{Request, Suite, SuiteError};
 use crate::site::Ask;
 use class::Class;
-use record::{About, Instances, Job, Members, NodeOrder, PairPattern, Phase, Plan, Role, Stop};
+use record::{About, Instances, Job, Members, NodeOrder, OverlapPart, PairPattern, Phase, Plan, Role, Stop};
 use spec::{Card, Kind, Param, Params, ReadParams, Rng, about_bytes, parse_bytes};
 
 /// The suite.
@@ -70,6 +70,12 @@ pub const MAXRATE: Suite = Suite {
                 "",
                 "also so many messages at once, e.g. `1,10,100,1000`: the search through the receive queue",
             ),
+            Param::new(
+                "overlap",
+                Kind::Choice(&["no", "linear", "square"]),
+                "no",
+                "also messages, work on an array, and one beside the other: 10 numbers for every 4 bytes of the message (nodecomm -o), or (bytes/4)^2 up to ten million (-o2)",
+            ),
         ],
     },
     asks: &[Ask::Distances, Ask::Sockets],
@@ -87,6 +93,9 @@ const MODES: [Mode; 3] = [
     ("stream", "pair-stream", PairPattern::Stream),
     ("duplex", "pair-duplex", PairPattern::Duplex),
 ];
+/// What is timed to see an overlap, as the kernel's parameter calls it.
+const PARTS: [(&str, OverlapPart); 3] =
+    [("messages", OverlapPart::Messages), ("work", OverlapPart::Work), ("both", OverlapPart::Both)];
 /// netgauge's number of messages of a parametrised round trip.
 const PRTT_MESSAGES: u64 = 10;
 /// LogGP's line needs a few sizes, not all.
@@ -188,6 +197,12 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
                 phases.extend(sizes.iter().map(|&n| point(params, &class, mode, n, pairs as u32)));
             }
         }
+        if params.word("overlap") != "no" {
+            Plan::may_have(&[PARTS.len(), counts.len(), sizes.len()], 1)?;
+            for &pairs in &counts {
+                phases.extend(sizes.iter().flat_map(|&n| beside_work(params, &class, n, pairs as u32)));
+            }
+        }
         phases.extend(extras(params, &class, &sizes)?);
     }
     if phases.is_empty() {
@@ -205,28 +220,48 @@ fn job(name: &str, kernel: &str, params: Params, members: Members, stop: Stop) -
     Job { name, kernel, params, role: Role::Measured, members, instances: Instances::Job, stop }
 }
 
-/// One size and number of pairs.
-fn point(params: &Params, class: &Class, (mode, kernel, pattern): Mode, n: u64, pairs: u32) -> Phase {
-    let window = if pattern == PairPattern::Pingpong { 1 } else { params.count("window").max(1) };
+/// How often a point is measured whose steps are windows of so many messages.
+fn often(params: &Params, n: u64, window: u64) -> Stop {
     // No size is 0 (`sizes` refuses it), so the division is safe.
     let messages = params.count("loops").min(params.size("volume") as u64 / n).max(1);
     // A step is a whole window, so the last one may send more than was asked for.
     let steps = messages.div_ceil(window).clamp(1, u64::from(u32::MAX)) as u32;
     let trials = params.count("trials");
-    let stop = Stop {
+    Stop {
         warmup: (steps / 10).max(1),
         steps,
         blocks: trials,
         min_blocks: trials.min(3),
         time_s: Some(params.time("time").secs()).filter(|t| *t > 0.0),
         ..Stop::ONCE
-    };
+    }
+}
+
+/// One size and number of pairs.
+fn point(params: &Params, class: &Class, (mode, kernel, pattern): Mode, n: u64, pairs: u32) -> Phase {
+    let window = if pattern == PairPattern::Pingpong { 1 } else { params.count("window").max(1) };
     let mut own = given(&[("size", n.to_string())]);
     if pattern != PairPattern::Pingpong {
         own.insert("window".into(), window.to_string());
     }
     let about = About::Point { class: class.name.clone(), pattern, bytes: n, pairs };
-    Phase::new(about, vec![job(mode, kernel, own, class.members(pairs), stop)])
+    Phase::new(about, vec![job(mode, kernel, own, class.members(pairs), often(params, n, window))])
+}
+
+/// One size and number of pairs three times: messages, work, and one beside the other.
+fn beside_work(params: &Params, class: &Class, n: u64, pairs: u32) -> [Phase; 3] {
+    // The original counts a message in integers of 4 bytes.
+    let integers = n.div_ceil(4);
+    let doubles = match params.word("overlap") {
+        "square" => integers.saturating_mul(integers).min(10_000_000),
+        _ => 10 * integers,
+    };
+    PARTS.map(|(word, part)| {
+        let own = given(&[("size", n.to_string()), ("doubles", doubles.to_string()), ("part", word.into())]);
+        let pattern = PairPattern::Overlap { part };
+        let about = About::Point { class: class.name.clone(), pattern, bytes: n, pairs };
+        Phase::new(about, vec![job(word, "pair-overlap", own, class.members(pairs), often(params, n, 1))])
+    })
 }
 
 /// The delayed receiver, the parametrised round trips and the message-count sweep, with one pair.
@@ -297,10 +332,15 @@ mod tests {
 
     #[test]
     fn extras_have_phases_of_their_own() {
-        let plan =
-            make((2, 1), &[("sizes", "8,16"), ("probe", "yes"), ("loggp", "yes"), ("messages", "1,10")]).unwrap();
+        let extras = [("probe", "yes"), ("loggp", "yes"), ("messages", "1,10"), ("overlap", "square")];
+        let plan = make((2, 1), &[&[("sizes", "8,16")][..], &extras].concat()).unwrap();
         let count = |word: &str| plan.phases.iter().filter(|p| p.name.contains(word)).count();
         assert_eq!((count("pingpong"), count("/probe"), count("/loggp"), count("queue")), (2, 1, 6, 4));
+        assert_eq!((count("/overlap/"), count("/k=1/both")), (6, 2));
+        let doubles = |n: &str| {
+            plan.phases.iter().filter(|p| p.name.contains(n)).map(|p| p.jobs[0].params.count("doubles")).max()
+        };
+        assert_eq!((doubles("overlap/n=8/"), doubles("overlap/n=16/")), (Some(4), Some(16)));
     }
 
     #[test]

@@ -27,7 +27,10 @@ impl Pattern {
             PairPattern::Pingpong => Some(Pattern::PingPong),
             PairPattern::Stream => Some(Pattern::Stream),
             PairPattern::Duplex => Some(Pattern::Duplex),
-            PairPattern::EagerLimit | PairPattern::RoundTrip { .. } | PairPattern::Queue { .. } => None,
+            PairPattern::EagerLimit
+            | PairPattern::RoundTrip { .. }
+            | PairPattern::Queue { .. }
+            | PairPattern::Overlap { .. } => None,
         }
     }
 

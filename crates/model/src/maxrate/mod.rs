@@ -11,7 +11,7 @@
 //! | [`bootstrap`], [`bounds`] | intervals, and which parameters are bounds or do not fit |
 //! | [`tables`] | error tables and heat maps as the paper's Table 2 and Figure 2 |
 //! | [`advice`] | how many processes should communicate, and what an exchange costs |
-//! | [`loggp`], [`queue`] | LogGP parameters and the price of many messages |
+//! | [`loggp`], [`queue`], [`overlap`] | LogGP parameters, the price of many messages, messages beside work |
 //! | [`recorded`], [`mod@study`] | what a record holds, and everything that is said of it |
 //!
 //! Convention, stated once: a time in ping-pong data is the **whole round trip** and `bytes` the bytes of **one** message, as
@@ -25,6 +25,7 @@ pub mod data;
 pub mod loggp;
 pub mod models;
 pub mod nodecomm;
+pub mod overlap;
 pub mod phases;
 pub mod probe;
 pub mod queue;

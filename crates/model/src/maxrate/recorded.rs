@@ -2,6 +2,7 @@
 
 use super::data::{Pattern, Sample};
 use super::loggp::Prtt;
+use super::overlap::Timed;
 use super::probe::EagerLimit;
 use record::{About, JobRecord, PairPattern, PhaseRecord, Role, RunRecord};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub struct Recorded {
     pub trips: BTreeMap<String, Vec<Prtt>>,
     /// Class and order of receives: (messages, seconds).
     pub queues: BTreeMap<(String, String), Vec<(u64, f64)>>,
+    /// Messages beside work, by class, bytes and pairs.
+    pub overlaps: BTreeMap<(String, u64, u32), Timed>,
     /// What a reader must know before believing a number.
     pub notes: Vec<String>,
 }
@@ -24,7 +27,8 @@ pub struct Recorded {
 impl Recorded {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.samples.is_empty() && self.probes.is_empty() && self.trips.is_empty() && self.queues.is_empty()
+        let pairs = self.samples.is_empty() && self.overlaps.is_empty();
+        pairs && self.probes.is_empty() && self.trips.is_empty() && self.queues.is_empty()
     }
 
     /// Reads a record. With `worst` a point is one value, the mean over trials of the slowest pair; else its trials are kept, each
@@ -59,6 +63,10 @@ impl Recorded {
                 let order = if reverse { "reverse" } else { "same" };
                 let times = self.queues.entry((class.clone(), order.into())).or_default();
                 times.push((u64::from(messages), seconds));
+            }
+            PairPattern::Overlap { part } => {
+                let times = self.overlaps.entry((class.clone(), bytes, pairs)).or_default();
+                times.add(part, trials(job, bytes, pairs, worst).iter().map(|s| s.seconds));
             }
         }
     }

@@ -4,6 +4,7 @@ use super::advice::{self, Halo, Split};
 use super::analysis::{Options, Report, analyse};
 use super::data::{Location, Pattern, Sample, Weighting, points};
 use super::loggp::{self, LogGp};
+use super::overlap::Overlapped;
 use super::probe::EagerLimit;
 use super::queue::{self, QueueFit};
 use super::recorded::Recorded;
@@ -97,6 +98,19 @@ pub struct Queued {
     pub fit: Result<QueueFit, String>,
 }
 
+/// Messages beside work of one class, size and number of pairs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BesideWork {
+    /// The class of pairs.
+    pub class: String,
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Pairs at the same time.
+    pub pairs: u32,
+    /// What was seen.
+    pub seen: Overlapped,
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Study {
@@ -108,6 +122,8 @@ pub struct Study {
     pub trips: Vec<Tripped>,
     /// Many messages.
     pub queues: Vec<Queued>,
+    /// Messages beside work.
+    pub overlaps: Vec<BesideWork>,
     /// What a reader must know before believing a number.
     pub notes: Vec<String>,
 }
@@ -141,6 +157,10 @@ pub fn study(data: &Recorded, settings: &StudySettings) -> Result<Study, StudyEr
     for ((class, order), times) in &data.queues {
         let fit = queue::fit(times).map_err(|e| e.to_string());
         found.queues.push(Queued { class: class.clone(), order: order.clone(), fit });
+    }
+    for (&(ref class, bytes, pairs), timed) in &data.overlaps {
+        let seen = timed.look(settings.replicates);
+        found.overlaps.extend(seen.map(|seen| BesideWork { class: class.clone(), bytes, pairs, seen }));
     }
     Ok(found)
 }

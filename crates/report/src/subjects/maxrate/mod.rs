@@ -11,7 +11,7 @@ use crate::table::digits;
 use crate::view::View;
 use model::maxrate::models::{Estimate, Limit};
 use model::maxrate::probe::EagerLimit;
-use model::maxrate::study::{Fitted, Queued, Study, Tripped};
+use model::maxrate::study::{BesideWork, Fitted, Queued, Study, Tripped};
 use model::maxrate::{Fit, Pattern, Recorded, StudySettings, study};
 use record::{About, Direction, Interval};
 
@@ -91,6 +91,7 @@ pub fn of_study(found: &Study) -> Vec<Section> {
     let mut all: Vec<Section> = answer::section(found).into_iter().collect();
     all.extend(found.fits.iter().map(|fitted| of_fit(fitted, found)));
     all.extend(of_single_pairs(found));
+    all.extend(of_overlaps(&found.overlaps, found.fits.is_empty()));
     if let Some(first) = all.first_mut() {
         // Each goes to the very front, so taking them in reverse keeps their order.
         let notes = found.notes.iter().rev().map(|n| Block::Warn(n.clone()));
@@ -373,4 +374,32 @@ fn queues(section: &mut Section, queues: &[Queued]) {
         }
     }
     section.table(grid);
+}
+
+/// Messages, work, and one beside the other.
+fn of_overlaps(all: &[BesideWork], alone: bool) -> Option<Section> {
+    let least = all.iter().min_by(|a, b| a.seen.hidden.total_cmp(&b.seen.hidden))?;
+    let most = all.iter().max_by(|a, b| a.seen.hidden.total_cmp(&b.seen.hidden))?;
+    let room = if alone { Room::Terminal } else { Room::Verbose };
+    let mut section = Section::with_room(room, "Max-rate: messages beside work");
+    let at = |one: &BesideWork| {
+        let share = percent(one.seen.hidden);
+        format!("{share} ({} B, k={}, {})", one.bytes, one.pairs, one.class)
+    };
+    section.say(format!("Of the shorter of the two, {} to {} is hidden behind the other.", at(least), at(most)));
+    let header = ["Class", "bytes", "k", "messages us", "work us", "both us", "hidden", "95 %"];
+    let mut grid = Grid::new("Messages, work, and both at once (the paper's section 3.1)", &header);
+    for BesideWork { class, bytes, pairs, seen } in all {
+        let times = [seen.messages_s, seen.work_s, seen.both_s].map(|s| digits(s * 1e6));
+        let between =
+            seen.hidden_between.map_or("-".into(), |(low, high)| format!("{} to {}", percent(low), percent(high)));
+        let place = [class.clone(), bytes.to_string(), pairs.to_string()];
+        grid.row(place.into_iter().chain(times).chain([percent(seen.hidden), between]));
+    }
+    section.table(grid);
+    Some(section)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
 }
