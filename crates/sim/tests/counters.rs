@@ -67,3 +67,26 @@ fn switches_count_what_they_pass_on_and_where_it_waits() {
     let [crowded, alone] = [counted(file, "switch.stalled_ps", incast), counted(file, "switch.stalled_ps", quiet)];
     assert!(crowded[4] > 0 && alone == [0; 8], "{crowded:?} {alone:?}");
 }
+
+/// A switch whose only crowd is that before rank 0: its queue empties at the rate of the last cable, so what waits is known.
+#[test]
+fn what_waits_in_a_switch_is_counted_with_its_time() {
+    let file = "nodes = 5\nranks_per_node = 1\n[topology]\nkind = \"single-switch\"\n[nic]\nrate = \"10GB/s\"\nheader = 1\nmtu = 4096\n";
+    let senders = |count: usize| {
+        move |comm: &dyn Comm| match comm.rank() {
+            0 => comm.exchange(&mut (1..=count).map(|from| recv(from, 1, 4096)).collect::<Vec<_>>()),
+            rank if rank <= count => comm.exchange(&mut [send(0, 1, 4096)]),
+            _ => {}
+        }
+    };
+    let waiting = |count| counted(file, "switch.waiting_byte_ns", senders(count));
+    assert_eq!(waiting(1), [0; 5], "one packet waits for nobody");
+    // All come at once, one leaves every 409.7 ns. One is under way and one is next, in the output's stage; the others wait for their
+    // turn: of three the last for two times of a packet, of four the last two for two and for three.
+    let packet = 4097.0 * 409.7;
+    for (count, turns) in [(2, 0.0), (3, 2.0), (4, 5.0)] {
+        let seen = waiting(count);
+        assert!(seen.iter().all(|s| *s == seen[0]), "one switch: {seen:?}");
+        assert!((seen[0] as f64 - turns * packet).abs() <= 1.0, "{count}: {seen:?}, {}", turns * packet);
+    }
+}

@@ -20,7 +20,7 @@ const ROWS: usize = 500;
 const DOTS: usize = 12;
 
 /// What counters count, by the ends of their names.
-const WORDS: [(&str, &str); 13] = [
+const WORDS: [(&str, &str); 14] = [
     ("tx_bytes", "bytes sent"),
     ("rx_bytes", "bytes received"),
     ("tx_packets", "packets sent"),
@@ -30,6 +30,10 @@ const WORDS: [(&str, &str); 13] = [
     (
         "stalled_ps",
         "picoseconds in which packets waited for a cable from the node's switch to another that had no room, of all cables",
+    ),
+    (
+        "waiting_byte_ns",
+        "bytes that waited in the node's switch, but for the packet that is next at each output, times nanoseconds: over the length of the phase it is how many waited on average",
     ),
     ("tx_dropped", "packets thrown away before they were sent"),
     ("rx_dropped", "packets thrown away after they came"),

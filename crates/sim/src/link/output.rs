@@ -59,6 +59,18 @@ struct Rare {
     stalled_since: u64,
     stalled_ps: u64,
     peak_queue: u64,
+    /// Bytes that waited, each times the picoseconds it did, up to a time.
+    waited: u128,
+    waited_until: u64,
+}
+
+impl Rare {
+    /// So many bytes have waited since the last change.
+    #[inline]
+    fn wait(&mut self, bytes: u32, now: u64) {
+        self.waited += u128::from(bytes) * u128::from(now - self.waited_until);
+        self.waited_until = now;
+    }
 }
 
 /// Credits on their way back.
@@ -365,6 +377,13 @@ impl Outs {
         (out.bytes, rare.stalled_ps + under_way)
     }
 
+    /// Bytes that have waited for an output, times picoseconds, until a time.
+    pub(crate) fn waited(&self, o: u32, at: u64) -> u128 {
+        let mut rare = self.rare[o as usize];
+        rare.wait(self.list[o as usize].queued, at.max(rare.waited_until));
+        rare.waited
+    }
+
     pub(crate) fn counters(&self, o: u32) -> Counters {
         let (out, rare) = (&self.list[o as usize], &self.rare[o as usize]);
         Counters {
@@ -376,7 +395,7 @@ impl Outs {
     }
 
     /// Puts a packet into the queue of its input, output and channel. The packet before it there, or [`NONE`].
-    pub(crate) fn enqueue(&mut self, o: u32, id: u32, packet: &Packet, ports: Port) -> u32 {
+    pub(crate) fn enqueue(&mut self, o: u32, id: u32, packet: &Packet, ports: Port, now: u64) -> u32 {
         let out = &mut self.list[o as usize];
         // Made at the first wait: an output for which nobody ever waits needs no queues.
         if out.block == NONE {
@@ -386,9 +405,10 @@ impl Outs {
         }
         let vc = usize::from(packet.out_vc);
         let q = out.block + (vc * usize::from(ports)) as u32 + u32::from(packet.in_port);
+        let rare = &mut self.rare[o as usize];
+        rare.wait(out.queued, now);
         out.queued += packet.wire;
-        let peak = &mut self.rare[o as usize].peak_queue;
-        *peak = (*peak).max(u64::from(out.queued));
+        rare.peak_queue = rare.peak_queue.max(u64::from(out.queued));
         out.waiting |= 1 << vc;
         let queue = &mut self.queues[q as usize];
         let before = std::mem::replace(&mut queue.tail, id);
@@ -416,9 +436,10 @@ impl Outs {
 
     /// Takes that packet out and turns the ring. `next` is the packet behind it in its queue.
     #[inline]
-    pub(crate) fn dequeue(&mut self, o: u32, vc: usize, wire: u32, next: u32) {
+    pub(crate) fn dequeue(&mut self, o: u32, vc: usize, wire: u32, next: u32, now: u64) {
         let ring = &mut self.rings[o as usize * self.vcs + vc];
         let out = &mut self.list[o as usize];
+        self.rare[o as usize].wait(out.queued, now);
         out.queued -= wire;
         let last = *ring;
         let q = self.queues[last as usize].next;

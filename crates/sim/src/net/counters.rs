@@ -93,6 +93,8 @@ impl Net<'_> {
             }
         }
         let links = home.first_link..home.first_link + u32::from(home.ports);
+        // In nanoseconds: times picoseconds it would outgrow the counter within seconds of virtual time.
+        let waited: u128 = links.clone().map(|l| self.outs.waited(l - self.outs.first, self.clock.now)).sum();
         let to_switches = links.filter(|&l| {
             let to = self.fabric.links[l as usize].to;
             to != NONE && to & ENDPOINT == 0
@@ -103,6 +105,7 @@ impl Net<'_> {
             stalled += counted.stalled_ps;
         }
         all.extend([("switch.forwarded_bytes".into(), forwarded), ("switch.stalled_ps".into(), stalled)]);
+        all.push(("switch.waiting_byte_ns".into(), (waited / 1000) as u64));
         all
     }
 

@@ -133,7 +133,7 @@ impl Net<'_> {
             return self.lose(id);
         }
         packet.next = NONE;
-        let before = self.outs.enqueue(o, id, packet, ports);
+        let before = self.outs.enqueue(o, id, packet, ports, self.clock.now);
         // Told before the packet is linked into its queue: the control sees the length with it, and may mark it.
         if self.guard.control.is_some() {
             self.note_queued(o, id, port);
@@ -283,7 +283,7 @@ impl Net<'_> {
                 if self.outs.credits(o, vc as u8) < packet.wire {
                     continue;
                 }
-                self.outs.dequeue(o, vc as usize, packet.wire, packet.next);
+                self.outs.dequeue(o, vc as usize, packet.wire, packet.next, self.clock.now);
                 packet.next = NONE;
                 self.outs.list[o as usize].last_vc = vc as u8;
                 self.send_waiting(o, id);
@@ -400,7 +400,7 @@ impl Net<'_> {
                 let packet = &mut self.packets[id];
                 let next = std::mem::replace(&mut packet.next, NONE);
                 let wire = packet.wire;
-                self.outs.dequeue(o, vc, wire, next);
+                self.outs.dequeue(o, vc, wire, next, self.clock.now);
                 self.unroute(id, o);
                 evicted.push(id);
             }
