@@ -19,7 +19,7 @@ pub mod svg;
 pub mod table;
 pub mod view;
 
-pub use formats::{FORMATS, Format, format, write_all};
+pub use formats::{DataFile, FORMATS, Format, data_files, format, write_all};
 pub use merit::Merit;
 pub use subjects::{SUBJECTS, Subject, contention, has_suspects, maxrate, merits};
 pub use view::View;

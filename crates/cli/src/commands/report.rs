@@ -6,11 +6,12 @@ use crate::options::{TABLE, format_of, format_options, records, value};
 use crate::output;
 use crate::published::{has_modes, with};
 use crate::show::{exit_of_all, open};
+use anyhow::Context;
 use clap::{ArgAction, ArgMatches, Command};
 use record::RunRecord;
 use record::hpcc_systems::System;
-use report::{View, format, write_all};
-use std::path::PathBuf;
+use report::{View, data_files, format, write_all};
+use std::path::{Path, PathBuf};
 
 /// Its line in the table of commands.
 pub const REPORT: CommandEntry = CommandEntry {
@@ -26,6 +27,11 @@ fn command() -> Command {
         .about("Show recorded runs")
         .arg(records())
         .args(format_options())
+        .arg(value(
+            "dat",
+            "DIR",
+            "Also write the distributions of a run of gpcnet or network into this folder, one .dat file each, as the original built with -DVERBOSE does (6 MB each)",
+        ).value_parser(clap::value_parser!(PathBuf)).value_hint(clap::ValueHint::DirPath))
         .arg(value("with", "SYSTEM|FILE.csv", what).action(ArgAction::Append))
         .after_help(format!(
             "Published systems of HPC Challenge: {known}; those of GPCNeT are on each of its pages.\n{TABLE}"
@@ -44,8 +50,32 @@ fn report(args: &ArgMatches) -> anyhow::Result<Exit> {
         [] => write_all(format, &views).map_err(Fail::usage)?,
         hpcc => page_beside(format.name, &views, hpcc)?,
     };
+    if let Some(dir) = args.get_one::<PathBuf>("dat") {
+        distributions(&views, dir)?;
+    }
     output::print(&text)?;
     Ok(exit_of_all(&records))
+}
+
+/// Writes the files of distributions of one run.
+fn distributions(views: &[View<'_>], dir: &Path) -> anyhow::Result<()> {
+    let [view] = views else {
+        return Err(Fail::usage("--dat: one run at a time, because the names of files are the same"));
+    };
+    let files = data_files(view);
+    if files.is_empty() {
+        return Err(Fail::usage("--dat: the run has no canaries; it is for runs of gpcnet and network"));
+    }
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    if let Some(there) = files.iter().map(|f| dir.join(&f.name)).find(|path| path.exists()) {
+        return Err(Fail::usage(format!("--dat: {} is there already; name another folder", there.display())));
+    }
+    for file in &files {
+        let path = dir.join(&file.name);
+        record::files::replace(&path, file.text().as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A page with systems beside the runs.

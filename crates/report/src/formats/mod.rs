@@ -1,6 +1,7 @@
 //! The table of formats. To add one: a file here and a line in [`FORMATS`].
 
 mod csv;
+mod dat;
 mod gpcnet;
 mod hpcc;
 mod json;
@@ -13,6 +14,8 @@ use crate::subjects::SUBJECTS;
 use crate::view::View;
 use spec::near::unknown;
 use std::slice::from_ref;
+
+pub use dat::{DataFile, data_files};
 
 /// Writes one view.
 pub type Write = fn(&View<'_>) -> Result<String, String>;
