@@ -263,7 +263,8 @@ impl View<'_> {
             for job in &phase.jobs {
                 let at = phase.label(&job.name);
                 if let Verdict::Wrong { checked, wrong, first } = &job.verdict {
-                    all.push(format!("WRONG DATA: {at}: {wrong} of {checked} values, first {first}"));
+                    // Data that were wrong, a result outside its bound, a program that failed: the words of the first say which.
+                    all.push(format!("FAILED: {at}: {wrong} of {checked} checks, the first: {first}"));
                 }
             }
         }

@@ -108,3 +108,17 @@ fn load_and_baselines_are_shown_to_people() {
         assert!(baselines.all(|p| write(gpcnet).contains(&p.name)), "{name} has no baselines");
     }
 }
+
+/// A check may be of data, of a bound, or of how a program ended: what is said must be true of each.
+#[test]
+fn a_failed_check_is_said_in_its_own_words() {
+    let mut record = common::gpcnet(2.0, 1);
+    let first = "`./solver` ended with 3".to_string();
+    record.phases[0].jobs[0].verdict = record::Verdict::Wrong { checked: 5, wrong: 1, first };
+    let shown = (format("text").unwrap().one)(&View::new(&record)).unwrap();
+    assert!(
+        shown.contains("FAILED: ") && shown.contains("1 of 5 checks, the first: `./solver` ended with 3"),
+        "{shown}"
+    );
+    assert!(shown.contains("RESULT: FAIL") && !shown.to_lowercase().contains("wrong data"), "{shown}");
+}

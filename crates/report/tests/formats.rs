@@ -58,6 +58,8 @@ fn several_records_are_one_page_one_table_one_exposition() {
     let write = |name: &str| write_all(format(name).unwrap(), &views).unwrap();
     assert_eq!(write("html").matches("<html").count(), 1);
     assert!(write("html").contains("Runs side by side") && write("html").contains("All that this run says"));
+    // Both runs' tails in one picture, each with its name in the key.
+    assert!(write("html").contains("worse than a value, 2 runs."), "tails of several runs");
     assert_eq!(write("csv").matches("run,suite").count(), 1);
     assert_eq!(write("openmetrics").matches("# EOF").count(), 1);
     assert_eq!(write("text").matches("RESULT: PASS").count(), 2);

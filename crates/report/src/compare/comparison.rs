@@ -138,7 +138,7 @@ fn unlike(a: &JobRecord, b: &JobRecord, lenient: bool) -> Option<String> {
     }
     // A fast wrong result is no improvement.
     let bad = |j: &JobRecord| match &j.verdict {
-        Verdict::Wrong { .. } => Some("wrong data were seen"),
+        Verdict::Wrong { .. } => Some("a check failed"),
         _ if j.summary.samples == 0 => Some("it has no samples"),
         _ => None,
     };
