@@ -254,7 +254,8 @@ fn messages_hide_behind_work_unless_the_host_moves_them() {
             assert!((share - (messages + work - both) / messages.min(work)).abs() < 1e-9, "{one}");
             assert!(both >= work.max(messages) * 0.999 && both <= (messages + work) * 1.001, "{one}");
         }
-        assert!(good(&dir, &["report", name, "--verbose"]).contains("messages beside work"));
+        assert!(good(&dir, &["report", name]).contains("Messages beside work: of the shorter of the two"));
+        assert!(good(&dir, &["report", name, "--verbose"]).contains("Max-rate: messages beside work"));
         all[0]["seen"]["hidden"].as_f64().unwrap()
     };
     let [nic, host] = [hidden("nic", ""), hidden("host", "[host]\ncopy_time = \"500ns\"\n")];

@@ -89,6 +89,9 @@ fn of_models(view: &View<'_>) -> Vec<Merit> {
 /// The sections of a study, for reports and for `fit`.
 pub fn of_study(found: &Study) -> Vec<Section> {
     let mut all: Vec<Section> = answer::section(found).into_iter().collect();
+    if let Some(answer) = all.first_mut() {
+        hidden(&found.overlaps).into_iter().for_each(|said| answer.say(said));
+    }
     all.extend(found.fits.iter().map(|fitted| of_fit(fitted, found)));
     all.extend(of_single_pairs(found));
     all.extend(of_overlaps(&found.overlaps, found.fits.is_empty()));
@@ -376,17 +379,30 @@ fn queues(section: &mut Section, queues: &[Queued]) {
     section.table(grid);
 }
 
-/// Messages, work, and one beside the other.
-fn of_overlaps(all: &[BesideWork], alone: bool) -> Option<Section> {
+/// How far messages hide behind work, in a sentence.
+fn hidden(all: &[BesideWork]) -> Option<String> {
     let least = all.iter().min_by(|a, b| a.seen.hidden.total_cmp(&b.seen.hidden))?;
     let most = all.iter().max_by(|a, b| a.seen.hidden.total_cmp(&b.seen.hidden))?;
-    let room = if alone { Room::Terminal } else { Room::Verbose };
-    let mut section = Section::with_room(room, "Max-rate: messages beside work");
     let at = |one: &BesideWork| {
         let share = percent(one.seen.hidden);
         format!("{share} ({} B, k={}, {})", one.bytes, one.pairs, one.class)
     };
-    section.say(format!("Of the shorter of the two, {} to {} is hidden behind the other.", at(least), at(most)));
+    Some(format!(
+        "Messages beside work: of the shorter of the two {} to {} is hidden behind the other.",
+        at(least),
+        at(most)
+    ))
+}
+
+/// Messages, work, and one beside the other.
+fn of_overlaps(all: &[BesideWork], alone: bool) -> Option<Section> {
+    let said = hidden(all)?;
+    let mut section =
+        Section::with_room(if alone { Room::Terminal } else { Room::Verbose }, "Max-rate: messages beside work");
+    // Where there is an answer above, it is said there.
+    if alone {
+        section.say(said);
+    }
     let header = ["Class", "bytes", "k", "messages us", "work us", "both us", "hidden", "95 %"];
     let mut grid = Grid::new("Messages, work, and both at once (the paper's section 3.1)", &header);
     for BesideWork { class, bytes, pairs, seen } in all {
