@@ -130,7 +130,11 @@ pub enum OverlapPart {
 }
 
 impl OverlapPart {
-    const fn word(self) -> &'static str {
+    /// All of them.
+    pub const ALL: [OverlapPart; 3] = [OverlapPart::Messages, OverlapPart::Work, OverlapPart::Both];
+
+    /// Its word, in names of phases and in the parameter of the kernel.
+    pub const fn word(self) -> &'static str {
         match self {
             OverlapPart::Messages => "messages",
             OverlapPart::Work => "work",

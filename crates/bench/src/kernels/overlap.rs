@@ -4,7 +4,7 @@ use super::pair::{leads, look, partner};
 use crate::kernel::{Arithmetic, Declares, Kernel, Pattern, Room, Setup, Traits};
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag, overlap};
-use record::{Coverage, Metric, Verdict};
+use record::{Coverage, Metric, OverlapPart, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Work};
 
 /// The paper's three times: messages, work, and both at once.
@@ -41,16 +41,9 @@ fn doubles(params: &Params) -> u64 {
     params.count("doubles")
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Messages,
-    Work,
-    Both,
-}
-
 struct Overlap<'c> {
     comm: &'c dyn Comm,
-    part: Part,
+    part: OverlapPart,
     work: Work,
     array: Vec<f64>,
     sample: Work,
@@ -60,13 +53,10 @@ struct Overlap<'c> {
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, doubles) = (setup.params.size("size"), doubles(setup.params));
-    let part = match setup.params.word("part") {
-        "messages" => Part::Messages,
-        "work" => Part::Work,
-        _ => Part::Both,
-    };
+    let word = setup.params.word("part");
+    let part = OverlapPart::ALL.into_iter().find(|part| part.word() == word).expect("checked by its card");
     // A machine that charges for work does not do it. Elsewhere the array is written now: no page is made while the clock runs.
-    let bare = part == Part::Messages || setup.arithmetic != Arithmetic::Real;
+    let bare = part == OverlapPart::Messages || setup.arithmetic != Arithmetic::Real;
     Ok(Box::new(Overlap {
         comm: setup.comm,
         part,
@@ -105,14 +95,14 @@ impl Pattern for Overlap<'_> {
     fn step(&mut self) -> Option<Work> {
         let peer = partner(self.comm)?;
         let comm = self.comm;
-        if self.part == Part::Work {
+        if self.part == OverlapPart::Work {
             work(comm, self.work, &mut self.array);
         } else {
             let (out, mut into) = self.mail.step();
             let (into, data) = (into.lane(0), out.lane(0));
             let mut ops = vec![Op::Recv { from: peer, tag: DATA, into }, Op::Send { to: peer, tag: DATA, data }];
             match self.part {
-                Part::Messages => comm.exchange(&mut ops),
+                OverlapPart::Messages => comm.exchange(&mut ops),
                 _ => overlap(comm, |pending| {
                     pending.start(ops);
                     work(comm, self.work, &mut self.array);
@@ -128,20 +118,20 @@ impl Pattern for Overlap<'_> {
 
     fn verify(&mut self) -> Verdict {
         // Nothing was sent that could be wrong.
-        if self.part == Part::Work {
+        if self.part == OverlapPart::Work {
             return Verdict::Right { checked: 0 };
         }
         look(self.comm, &mut self.mail, true, |mail, peer| mail.verify(|_, _| (peer, 0)))
     }
 
     fn glance(&mut self, random: u64) -> Verdict {
-        if self.part == Part::Work {
+        if self.part == OverlapPart::Work {
             return Verdict::Right { checked: 0 };
         }
         look(self.comm, &mut self.mail, false, |mail, peer| mail.glance(random, |_, _| (peer, 0)))
     }
 
     fn coverage(&self) -> Option<Coverage> {
-        self.mail.coverage().filter(|_| self.part != Part::Work)
+        self.mail.coverage().filter(|_| self.part != OverlapPart::Work)
     }
 }

@@ -93,9 +93,6 @@ const MODES: [Mode; 3] = [
     ("stream", "pair-stream", PairPattern::Stream),
     ("duplex", "pair-duplex", PairPattern::Duplex),
 ];
-/// What is timed to see an overlap, as the kernel's parameter calls it.
-const PARTS: [(&str, OverlapPart); 3] =
-    [("messages", OverlapPart::Messages), ("work", OverlapPart::Work), ("both", OverlapPart::Both)];
 /// netgauge's number of messages of a parametrised round trip.
 const PRTT_MESSAGES: u64 = 10;
 /// LogGP's line needs a few sizes, not all.
@@ -198,7 +195,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
             }
         }
         if params.word("overlap") != "no" {
-            Plan::may_have(&[PARTS.len(), counts.len(), sizes.len()], 1)?;
+            Plan::may_have(&[OverlapPart::ALL.len(), counts.len(), sizes.len()], 1)?;
             for &pairs in &counts {
                 phases.extend(sizes.iter().flat_map(|&n| beside_work(params, &class, n, pairs as u32)));
             }
@@ -256,7 +253,8 @@ fn beside_work(params: &Params, class: &Class, n: u64, pairs: u32) -> [Phase; 3]
         "square" => integers.saturating_mul(integers).min(10_000_000),
         _ => 10 * integers,
     };
-    PARTS.map(|(word, part)| {
+    OverlapPart::ALL.map(|part| {
+        let word = part.word();
         let own = given(&[("size", n.to_string()), ("doubles", doubles.to_string()), ("part", word.into())]);
         let pattern = PairPattern::Overlap { part };
         let about = About::Point { class: class.name.clone(), pattern, bytes: n, pairs };
