@@ -3,11 +3,14 @@
 
 mod common;
 
+use comm::solo::Solo;
 use comm::{Comm, Machine};
 use proptest::prelude::*;
 use record::{Payload, Verdict};
+use spec::Time;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tailback_bench::{Arithmetic, Setup, called};
 
 /// What a kernel gave on a number of ranks: the verdict of all blocks and ranks, and rank 0's numbers.
@@ -95,6 +98,41 @@ fn hpl_solves_with_every_variant() {
         }
     }
     right("hpl", 5, &[("n", "50"), ("nb", "7"), ("p", "2"), ("q", "2"), ("mapping", "column")]);
+}
+
+/// Where one rank has several threads, one factors the next panel while the others update: the same pivots, the same solution.
+#[test]
+fn threads_of_a_rank_solve_what_one_solves() {
+    let kernel = called("hpl").unwrap().kernel;
+    let solve = |n: &str, nb: &str, threads: &str, depth: &str| {
+        let given = [("n", n), ("nb", nb), ("threads", threads), ("depth", depth), ("blas", "builtin")];
+        let params = kernel.card.resolve(&common::params(&given)).unwrap();
+        let (ticks, found) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+        let clock = || Time::from_ps(ticks.fetch_add(1_000_000, Ordering::Relaxed));
+        let body = |world: &dyn Comm| {
+            let mut pattern = (kernel.start)(Setup::new(world, &params, Arithmetic::Real)).unwrap();
+            for block in 0..2 {
+                pattern.arrange(block);
+                pattern.step();
+                let verdict = pattern.verify();
+                assert!(matches!(verdict, Verdict::Right { checked: 1.. }), "{given:?}: {verdict:?}");
+            }
+            *found.lock().unwrap() = pattern.results().into_iter().map(|o| (o.name, o.value)).collect();
+        };
+        Solo::new(clock).run(&body).unwrap();
+        found.into_inner().unwrap()
+    };
+    // The last is wide enough for several pieces of an update.
+    for (n, nb) in [("1", "4"), ("37", "5"), ("96", "8"), ("700", "32")] {
+        let one = solve(n, nb, "1", "1");
+        for (threads, depth) in [("2", "1"), ("3", "1"), ("2", "2"), ("2", "0")] {
+            let several = solve(n, nb, threads, depth);
+            for norm in ["xnorm_1", "xnorm_inf"] {
+                let (a, b): (f64, f64) = (one[norm], several[norm]);
+                assert!((a / b - 1.0).abs() < 1e-6, "n={n} threads={threads} depth={depth} {norm}: {a} {b}");
+            }
+        }
+    }
 }
 
 /// The factors do not depend on the grid: the same pivots, so the same solution but for rounding.

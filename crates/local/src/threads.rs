@@ -101,6 +101,11 @@ impl Pool {
         self.workers.len() + 1
     }
 
+    /// How many of them would share what this thread starts now: one inside a job.
+    pub fn free(&self) -> usize {
+        if INSIDE.get() { 1 } else { self.threads() }
+    }
+
     /// The processors the threads are bound to; empty if they float.
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
@@ -109,12 +114,16 @@ impl Pool {
     /// Calls `f(t)` on every thread t and waits for all. The caller is bound to its core only for the time of the call, so what it
     /// starts later is free. A panic in any thread is passed on when all have ended.
     pub fn run(&self, f: impl Fn(usize) + Sync) {
-        if self.workers.is_empty() {
-            return f(0);
-        }
-        if INSIDE.get() {
+        self.beside(|| (), f);
+    }
+
+    /// As [`Pool::run`], but the caller first does what only it may do, as who talks to others does, while the other threads begin.
+    pub fn beside<R>(&self, own: impl FnOnce() -> R, f: impl Fn(usize) + Sync) -> R {
+        if self.workers.is_empty() || INSIDE.get() {
+            let result = own();
             // All parts, one after the other: callers divide their work by index and need each to be called.
-            return (0..self.threads()).for_each(f);
+            (0..self.threads()).for_each(f);
+            return result;
         }
         let _turn = lock(&self.turn);
         let _bound = self.cpus.first().map(|&cpu| Bound::to(cpu));
@@ -132,15 +141,18 @@ impl Pool {
         }
         INSIDE.set(true);
         // A panic is held back until all workers have left the closure, which borrows from the caller.
-        let own = catch_unwind(AssertUnwindSafe(|| f(0)));
+        let own = catch_unwind(AssertUnwindSafe(|| {
+            let result = own();
+            f(0);
+            result
+        }));
         INSIDE.set(false);
         let theirs = self.inner.wait_done();
-        if let Err(panic) = own {
-            resume_unwind(panic);
-        }
+        let result = own.unwrap_or_else(|panic| resume_unwind(panic));
         if let Some(panic) = theirs {
             resume_unwind(panic);
         }
+        result
     }
 
     /// The part of `0..len` that thread `t` works on; borders are multiples of `grain`.

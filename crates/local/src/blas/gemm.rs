@@ -37,7 +37,7 @@ pub fn gemm(
 ) {
     let (m, n) = (c.rows(), c.cols());
     let k = if ta == Trans::No { a.cols() } else { a.rows() };
-    let (rows, cols) = grid(m, n, k, pool.threads());
+    let (rows, cols) = grid(m, n, k, pool.free());
     if rows * cols == 1 {
         return product(level, (ta, tb), alpha, a, b, beta, c);
     }

@@ -93,7 +93,7 @@ enum Engine {
     System(system::Table),
 }
 
-/// A library of dense kernels, ready to be called from one thread at a time.
+/// A library of dense kernels, ready to be called from one thread at a time, or by all if it [is shared](Blas::is_shared).
 pub struct Blas {
     library: Library,
     engine: Engine,
@@ -124,6 +124,11 @@ impl Blas {
     pub fn system(path: Option<&str>, threads: usize) -> Result<Self, LoadError> {
         let (table, library) = system::open(path, threads)?;
         Ok(Self { library, engine: Engine::System(table) })
+    }
+
+    /// Whether the threads of its pool may each call it for themselves at the same time.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Builtin(..))
     }
 
     /// What is computing.

@@ -28,7 +28,7 @@ type Vector = [f64; LANES];
 /// Solves on the threads of a pool, which share the right-hand sides. Sizes were checked by the caller.
 pub fn trsm(level: Level, pool: &Pool, tri: Tri, alpha: f64, t: Mat<'_>, mut b: MatMut<'_>) {
     let sides = if tri.side == Side::Left { b.cols() } else { b.rows() };
-    let threads = pool.threads().min(sides / SIDES_PER_THREAD).max(1);
+    let threads = pool.free().min(sides / SIDES_PER_THREAD).max(1);
     if threads == 1 {
         return solve(level, tri, alpha, t, b);
     }

@@ -23,10 +23,10 @@ use super::grid::{Cyclic, Grid, Shape};
 use super::library::{BLAS, Engine, engine};
 use super::{EPS, OPTIMIZED, THREADS, THRESHOLD, array, bounded, modelled, not_computed, pay};
 use crate::Stopwatch;
-use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Progress, Room, Setup, Traits};
+use crate::kernel::{Arithmetic, Declares, Kernel, NamedNumber, Pattern, Progress, Room, Setup, Traits};
 use broadcast::Journey;
 use comm::{Comm, Reduce, Refusal, agree, overlap};
-use local::blas::{Diag, Side, Trans, Tri, Uplo};
+use local::blas::{Blas, Diag, Side, Trans, Tri, Uplo};
 use local::{Buffer, MatMut, lcg};
 use panel::{Factor, Panel};
 use record::{Metric, Verdict};
@@ -34,6 +34,8 @@ use solve::Norms;
 use spec::{Card, Kind, Param, Params, ReadParams, Work};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use swap::{Exchange, Moves};
 
 /// HPCC's HPL.
@@ -215,6 +217,8 @@ struct Lu<'c> {
     matrix: Matrix,
     options: Options,
     engine: Engine,
+    /// Whether the threads of this rank, which is alone, share the work among themselves.
+    team: bool,
     x: Vec<f64>,
     singular: Option<usize>,
 }
@@ -236,7 +240,11 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         None => None,
         Some(grid) => {
             let matrix = Matrix::new(&grid, setup.params, model)?;
-            Some(Lu { grid, matrix, options: Options::read(setup.params), engine, x: Vec::new(), singular: None })
+            // What threads do by themselves nobody charges for.
+            let real = setup.arithmetic == Arithmetic::Real && !model;
+            let team = real && shape.p * shape.q == 1 && engine.pool.threads() > 1 && engine.blas.is_shared();
+            let options = Options::read(setup.params);
+            Some(Lu { grid, matrix, options, engine, team, x: Vec::new(), singular: None })
         }
     };
     Ok(Box::new(Hpl {
@@ -328,6 +336,9 @@ impl Pattern for Hpl<'_> {
 
 /// Columns of one piece of an update while a panel is on its way, in blocks: often enough to pass it on, long enough to be fast.
 const PIECE_BLOCKS: usize = 4;
+/// Columns of one piece where threads share an update: so many that packing the panel again for each costs a percent or two, and few
+/// enough that all are done at about the same time.
+const TEAM_COLUMNS: usize = 256;
 
 impl Lu<'_> {
     /// Factors; `tell` hears after each panel how many columns are done.
@@ -420,6 +431,9 @@ impl Lu<'_> {
     /// The panel at `next`, on its way while the first one that is ready updates the columns behind it.
     fn ahead(&mut self, ready: &VecDeque<Panel>, next: usize) -> Panel {
         let mine = self.bring_up(ready, next);
+        if self.team {
+            return self.ahead_by_a_team(&ready[0], next);
+        }
         let rest = self.columns_from(next + self.options.nb.min(self.matrix.n - next));
         let mut following = self.new_panel(next);
         let first = &ready[0];
@@ -431,6 +445,32 @@ impl Lu<'_> {
         }
         self.arrived(&mut following);
         following
+    }
+
+    /// The panel at `next`, factored by this thread while the others apply the first one to the columns behind it; then all do.
+    fn ahead_by_a_team(&mut self, first: &Panel, next: usize) -> Panel {
+        let Lu { grid, matrix, options, engine, .. } = self;
+        let (rows, ld) = (matrix.rows, matrix.ld);
+        let end = next + options.nb.min(matrix.n - next);
+        let (before, rest) = matrix.a.split_at_mut(end * ld);
+        let pieces: Vec<Mutex<&mut [f64]>> = rest.chunks_mut(TEAM_COLUMNS * ld).map(Mutex::new).collect();
+        let taken = AtomicUsize::new(0);
+        let mut panel = engine.pool.beside(
+            || {
+                let column = (&*grid.along_col, false);
+                Factor::of(&mut before[next * ld..], ld, rows, column, &engine.blas, options, next)
+            },
+            |_| {
+                while let Some(piece) = pieces.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                    // Each is taken once, so nobody waits here.
+                    let mut a = piece.lock().unwrap_or_else(PoisonError::into_inner);
+                    interchange(&mut a, ld, &first.pivots, first.j0);
+                    apply(&engine.blas, rows, first, &mut a, ld);
+                }
+            },
+        );
+        self.arrived(&mut panel);
+        panel
     }
 
     /// Updates `cols` in pieces; in between the following panel is received and passed on.
@@ -501,12 +541,7 @@ impl Update<'_, '_> {
             // An interchange reads and writes two numbers of 8 bytes.
             let moved = Work { bytes: 32 * (jb * width) as u64, ..Work::NONE };
             pay(column, model, moved, &mut || interchange(a, ld, &panel.pivots, panel.j0));
-            pay(column, model, solve + multiply, &mut || {
-                let (upper, lower) = MatMut::new(a, rows.count(), width, ld).split_rows(start);
-                let mut u = upper.part(panel.j0..start, 0..width);
-                blas.trsm(UNIT_LOWER, 1.0, panel.l1(), u.own());
-                blas.gemm(Trans::No, Trans::No, -1.0, panel.l2(), u.get(), 1.0, lower);
-            });
+            pay(column, model, solve + multiply, &mut || apply(blas, rows, panel, a, ld));
             return;
         }
         let moves = Moves::new(panel.j0, &panel.pivots);
@@ -527,6 +562,15 @@ impl Update<'_, '_> {
             }
         });
     }
+}
+
+/// Solves for the rows of U in columns that have all rows here, and subtracts what they contribute below.
+fn apply(blas: &Blas, rows: Cyclic, panel: &Panel, a: &mut [f64], ld: usize) {
+    let (width, start) = (a.len() / ld, panel.j0 + panel.jb);
+    let (upper, lower) = MatMut::new(a, rows.count(), width, ld).split_rows(start);
+    let mut u = upper.part(panel.j0..start, 0..width);
+    blas.trsm(UNIT_LOWER, 1.0, panel.l1(), u.own());
+    blas.gemm(Trans::No, Trans::No, -1.0, panel.l2(), u.get(), 1.0, lower);
 }
 
 /// The interchanges where all rows are here, a column at a time.

@@ -106,12 +106,26 @@ const UNIT_LOWER: Tri = Tri { side: Side::Left, uplo: Uplo::Lower, trans: Trans:
 impl<'a> Factor<'a> {
     /// Factors the panel that starts at column `j0` of `matrix`; the result as it will be sent.
     pub fn run(matrix: &'a mut Matrix, column: &'a dyn Comm, blas: &'a Blas, options: &'a Options, j0: usize) -> Panel {
-        let (rows, model) = (matrix.rows, matrix.model);
+        let (rows, model, ld) = (matrix.rows, matrix.model, matrix.ld);
         let jb = options.nb.min(matrix.n - j0);
-        let (first, ld) = (rows.below(j0), matrix.ld);
-        let count = rows.count() - first;
         let at = matrix.cols.local(j0) * ld;
         let a = if model { &mut [][..] } else { &mut matrix.a[at..at + jb * ld] };
+        Factor::of(a, ld, rows, (column, model), blas, options, j0)
+    }
+
+    /// Factors the panel whose columns are `a`, by the ranks of a process column, or only pays for it.
+    pub fn of(
+        a: &'a mut [f64],
+        ld: usize,
+        rows: Cyclic,
+        (column, model): (&'a dyn Comm, bool),
+        blas: &'a Blas,
+        options: &'a Options,
+        j0: usize,
+    ) -> Panel {
+        let jb = options.nb.min(rows.n - j0);
+        let first = rows.below(j0);
+        let count = rows.count() - first;
         let l1 = vec![0.0; if model { 0 } else { jb * jb }];
         let mut factor = Factor {
             column,
