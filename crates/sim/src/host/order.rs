@@ -1,7 +1,7 @@
 //! Order between two ranks: where routing may let messages overtake each other, they are numbered at the source and let
 //! through to matching in that order.
 //!
-//! The numbers are kept for every pair of ranks that ever spoke: about fifty bytes a pair, and none at all with routing that
+//! The numbers are kept for every pair of ranks that ever spoke: about thirty bytes a pair, and none at all with routing that
 //! keeps packets in order.
 
 use crate::base::Table;
@@ -13,13 +13,13 @@ type Pair = (u32, u32);
 
 /// Numbers given out and numbers expected.
 pub(crate) struct Order {
-    sent: Table,
-    expected: Table,
+    sent: Table<u64>,
+    expected: Table<u64>,
     early: BTreeMap<(Pair, u32), Head>,
 }
 
-fn key(pair: Pair) -> (u64, u64) {
-    (u64::from(pair.0) << 32 | u64::from(pair.1), 0)
+fn key(pair: Pair) -> u64 {
+    u64::from(pair.0) << 32 | u64::from(pair.1)
 }
 
 impl Order {

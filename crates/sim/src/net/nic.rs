@@ -54,9 +54,9 @@ pub(super) struct Nics {
     list: Vec<Nic>,
     pub(super) messages: Slab<Message>,
     flows: Slab<FlowState>,
-    flow_of: Table,
+    flow_of: Table<u64>,
     partials: Slab<Partial>,
-    partial_of: Table,
+    partial_of: Table<u64>,
 }
 
 /// What came of an attempt to send from a class.
@@ -125,8 +125,9 @@ fn class_of(message: &Message, config: &Config) -> u8 {
     }
 }
 
-fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> (u64, u64) {
-    (u64::from(from) << 32 | u64::from(to), u64::from(class))
+fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> u64 {
+    // Endpoints have numbers below 2^28, as all that events name.
+    u64::from(from) << 32 | u64::from(to) << 2 | u64::from(class)
 }
 
 impl Net<'_> {
@@ -398,7 +399,7 @@ impl Net<'_> {
 
     /// Counts a packet of a long message; the header once all have come, in whatever order.
     fn assemble(&mut self, packet: &Packet, payload: u64) -> Option<u32> {
-        let key = (u64::from(packet.source), u64::from(packet.message));
+        let key = u64::from(packet.source) << 32 | u64::from(packet.message);
         let p = self.nics.partial_of.get(key).unwrap_or_else(|| {
             let p = self.nics.partials.insert(Partial { received: 0, head: NONE });
             self.nics.partial_of.set(key, p);

@@ -438,11 +438,16 @@ impl<'a> Shared<'a> {
             let fiber = self.fiber_of(post, fibers, rank);
             let state = fibers.resume(fiber);
             let mut part = post.cell.borrow_mut();
-            let world = part.world_rank(rank);
             match state {
                 State::Suspended | State::Done => {}
-                State::Panicked(payload) => part.net.clock.fail(format!("rank {world}: {}", panic_text(&*payload))),
-                State::Overflowed => part.net.clock.fail(overflow(world, self.fabric.config.stack)),
+                State::Panicked(payload) => {
+                    let text = format!("rank {}: {}", part.world_rank(rank), panic_text(&*payload));
+                    part.net.clock.fail(text);
+                }
+                State::Overflowed => {
+                    let text = overflow(part.world_rank(rank), self.fabric.config.stack);
+                    part.net.clock.fail(text);
+                }
             }
             if part.net.clock.failure.is_some() {
                 return;
