@@ -4,6 +4,7 @@
 //! Pure computation: data in, models, predictions and advice out. Nothing here communicates, reads a clock or prints, so any
 //! recorded measurement can be fitted again. Formulas stand where they are computed, with their source.
 
+pub mod calibrate;
 pub mod contention;
 pub mod maxrate;
 pub mod numeric;

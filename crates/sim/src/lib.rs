@@ -46,4 +46,7 @@ pub use file::{BUILTIN, Config, ConfigError, Fault, FaultSite, builtin};
 pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};
 pub use run::Simulator;
-pub use view::{Assumed, Bundle, Cables, Description, Film, FilmBox, Slice, assumed, describe, draw, moved};
+pub use view::{
+    Assumed, Bundle, Cables, Description, Film, FilmBox, Number, Remarks, Slice, assumed, describe, draw, moved,
+    numbers, rewritten,
+};

@@ -3,6 +3,7 @@
 mod ambient;
 mod app;
 mod beside;
+pub mod characterize;
 mod congest;
 pub mod contention;
 pub mod gpcnet;
@@ -119,6 +120,7 @@ pub const SUITES: &[Suite] = &[
     replay::REPLAY,
     maxrate::MAXRATE,
     contention::CONTENTION,
+    characterize::CHARACTERIZE,
     harness::HARNESS,
 ];
 

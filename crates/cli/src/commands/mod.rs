@@ -1,6 +1,7 @@
 //! The table of commands. To add one: a file here with its line, and a line in [`COMMANDS`].
 
 mod accept;
+mod calibrate;
 mod compare;
 mod contention;
 mod doctor;
@@ -32,6 +33,7 @@ pub const COMMANDS: &[CommandEntry] = &[
     run::RUN,
     tune::TUNE,
     fit::FIT,
+    calibrate::CALIBRATE,
     contention::CONTENTION,
     launch::LAUNCH,
     list::LIST,

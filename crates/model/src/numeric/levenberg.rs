@@ -103,7 +103,7 @@ fn sum_of_squares(r: &[f64]) -> f64 {
 }
 
 /// Gauss elimination with row exchanges; none if the matrix is singular or not finite.
-fn solve_square(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
+pub(crate) fn solve_square(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let n = b.len();
     for c in 0..n {
         let pivot = (c..n).max_by(|&i, &j| a[i][c].abs().total_cmp(&a[j][c].abs()))?;

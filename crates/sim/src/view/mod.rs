@@ -7,9 +7,11 @@ mod bisection;
 mod describe;
 mod draw;
 mod film;
+mod twin;
 
 pub use assumed::{Assumed, assumed, moved};
 pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use film::{Bundle, Film, FilmBox, Slice};
 pub(crate) use film::{Cut, Reel, Scene};
+pub use twin::{Number, Remarks, numbers, rewritten};

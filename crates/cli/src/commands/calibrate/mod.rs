@@ -1,0 +1,179 @@
+//! `tailback calibrate`: a machine file that behaves like the machine that was measured.
+//!
+//! What needs no simulation is taken from the records; the other numbers are moved until a simulated machine, run through the same plans
+//! by this very program, gives what was measured. What was measured under load is held back, and tests what came of it.
+
+mod runs;
+mod verdict;
+
+use super::entry::CommandEntry;
+use crate::exit::{Exit, Fail};
+use crate::options::{flag, machines, number, possible, records, value};
+use crate::{machine, output, show};
+use clap::{ArgMatches, Command, ValueHint, value_parser};
+use model::calibrate::{Found, Knob, Twin, closed, fit};
+use record::RunRecord;
+use runs::{Measured, Runs};
+use sim::{Number, Remarks, numbers, rewritten};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Its line in the table of commands.
+pub const CALIBRATE: CommandEntry = CommandEntry {
+    line: command,
+    run: calibrate,
+    welcome: Some(("tailback calibrate RUN.json --out ours.toml", "a simulated twin of the machine that was measured")),
+};
+
+const HELP: &str = "\
+Measure with `tailback run characterize`; runs of gpcnet, maxrate and others may be added.
+Every number of the file says behind it how it was found, with its 95 % interval, or that these data do not tell it.
+Exit codes: 0 the twin repeats what was measured, 3 it does not: the table says where.";
+
+fn command() -> Command {
+    Command::new("calibrate")
+        .about("Make a machine file that behaves like a machine that was measured")
+        .arg(records().help("Runs on that machine: `run characterize`, and others"))
+        .arg(
+            possible(
+                value(
+                    "like",
+                    "MACHINE",
+                    "Where kinds, sizes and what the data do not tell come from [default: one switch]",
+                ),
+                machines(),
+            )
+            .value_hint(ValueHint::FilePath),
+        )
+        .arg(
+            value("topology", "FILE", "The network as `machine import` reads it, instead")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath)
+                .conflicts_with("like"),
+        )
+        .arg(
+            value("out", "FILE", "The machine file to write")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath),
+        )
+        .arg(flag("force", "Replace the file that is there already"))
+        .arg(flag("use-loaded", "Fit to what was measured under load, too; nothing is then held back"))
+        .arg(number("threads", 1024, "Simulations side by side [default: one for each core]"))
+        .arg(value("seed", "N", "Of all simulations [default: 1]").value_parser(value_parser!(u64)))
+        .after_help(HELP)
+}
+
+/// Where the twin begins: its text, and what it is said to be from.
+struct Base {
+    text: String,
+    from: String,
+}
+
+fn base(args: &ArgMatches) -> anyhow::Result<Base> {
+    if let Some(file) = args.get_one::<PathBuf>("topology") {
+        let shown = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|e| Fail::usage(format!("cannot read {shown}: {e}")))?;
+        let found = sim::file::import(&text).map_err(|e| Fail::usage(format!("{shown}: {e}")))?;
+        return Ok(Base { text: found.machine(&shown), from: shown });
+    }
+    match args.get_one::<String>("like") {
+        Some(name) => {
+            let (name, text, _) = machine::read(name)?;
+            Ok(Base { text, from: name })
+        }
+        None => Ok(Base { text: "[topology]\nkind = \"single-switch\"\n".into(), from: "one switch".into() }),
+    }
+}
+
+fn calibrate(args: &ArgMatches) -> anyhow::Result<Exit> {
+    let out = args.get_one::<PathBuf>("out").expect("it is required");
+    if out.exists() && !args.get_flag("force") {
+        return Err(Fail::usage(format!("{} is there already; give --force to replace it", out.display())));
+    }
+    let paths: Vec<&PathBuf> = args.get_many("records").expect("they are required").collect();
+    let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
+    let mut base = base(args)?;
+    let measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
+    let mut remarks = Remarks::new();
+    thresholds(&measured, &mut base, &mut remarks)?;
+    let wrong = |e: sim::ConfigError| Fail::usage(format!("{}: {e}", base.from));
+    let numbers: Vec<Number> = numbers(&base.text).map_err(wrong)?;
+    let knobs: Vec<Knob> = numbers.iter().map(knob).collect();
+    let runs = Runs::new(args, out)?;
+    let mut rounds = 0;
+    let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
+    let twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
+        rounds += batch.len();
+        eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - batch.len() + 1);
+        let files: Vec<String> = batch.iter().map(|values| written(&base, &numbers, values, &Remarks::new())).collect();
+        runs.simulate(&measured, &files)
+    })?;
+    explain(&numbers, &twin, &base, &mut remarks);
+    let values = kept_by_default(&twin, &numbers);
+    let file = written(&base, &numbers, &values, &remarks);
+    sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
+    let predicted = runs.predict(&measured, &file)?;
+    let head = verdict::head(&paths, &base.from, &twin, &measured, &predicted);
+    let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
+    record::files::replace(out, (head + &file).as_bytes()).map_err(say)?;
+    output::print(&verdict::text(out, &numbers, &twin, &measured, &predicted))?;
+    Ok(if verdict::holds(&twin, &measured, &predicted) { Exit::Good } else { Exit::Threshold })
+}
+
+/// Numbers as they go into the file: those that the data do not tell as they were.
+fn kept_by_default(twin: &Twin, numbers: &[Number]) -> Vec<f64> {
+    let value = |((found, number), value): ((&Found, &Number), &f64)| match found {
+        Found::Told { .. } => *value,
+        Found::Kept => number.value,
+    };
+    twin.found.iter().zip(numbers).zip(&twin.values).map(value).collect()
+}
+
+/// A number may be a thousand times more or less than where the search begins.
+fn knob(number: &Number) -> Knob {
+    let (default, start) = (number.value, number.start);
+    Knob { name: number.to_string(), default, start, least: start * 1e-3, most: start * 1e3 }
+}
+
+/// What the records say without a simulation, put into the base.
+fn thresholds(measured: &Measured, base: &mut Base, remarks: &mut Remarks) -> anyhow::Result<()> {
+    let Some((eager, limit)) = measured.records.iter().find_map(closed::eager) else { return Ok(()) };
+    let name = "protocol.eager".to_string();
+    let values = BTreeMap::from([(name.clone(), eager.to_string())]);
+    base.text =
+        rewritten(&base.text, &values, &Remarks::new()).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
+    remarks.insert(name, format!("measured: {limit}"));
+    Ok(())
+}
+
+/// The base with these numbers.
+fn written(base: &Base, numbers: &[Number], values: &[f64], remarks: &Remarks) -> String {
+    let texts = numbers.iter().zip(values).map(|(n, v)| (n.to_string(), n.written(*v))).collect();
+    rewritten(&base.text, &texts, remarks).expect("it was rewritten before")
+}
+
+/// What is written behind every number.
+fn explain(numbers: &[Number], twin: &Twin, base: &Base, remarks: &mut Remarks) {
+    for (number, found) in numbers.iter().zip(&twin.found) {
+        let text = match found {
+            Found::Told { low, high, with, .. } => {
+                let range = format!("fitted, 95 %: {} to {}", number.kind.show(*low), number.kind.show(*high));
+                match with.is_empty() {
+                    true => range,
+                    false => format!("{range}, with {} as kept: only together do they show", with.join(", ")),
+                }
+            }
+            Found::Kept if number.given => format!("assumed: not identified by these data, kept from {}", base.from),
+            Found::Kept => "assumed: not identified by these data, default kept".into(),
+        };
+        remarks.insert(number.to_string(), text);
+    }
+}
+
+/// The folder in which simulations are made, beside what is written.
+fn beside(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}", std::process::id()));
+    out.with_file_name(name)
+}

@@ -1,0 +1,192 @@
+//! Simulated runs of measured plans, by this very program: every evaluation is an ordinary run.
+
+use super::beside;
+use crate::exit::{Exit, Fail};
+use clap::ArgMatches;
+use model::calibrate::seen::{Seen, again, seen};
+use record::{About, JobRecord, Payload, Plan, RunRecord, Stop};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What was measured, and the plans that repeat it in a simulation.
+pub struct Measured {
+    /// The records.
+    pub records: Vec<RunRecord>,
+    /// For each what it says.
+    pub seen: Vec<Vec<Seen>>,
+    use_loaded: bool,
+}
+
+/// Steps and blocks of a simulated run at most: a simulated step without load is like every other one.
+const FITTED: (u32, u64) = (8, 3);
+/// The same of a run that predicts, whose tails are looked at.
+const PREDICTED: (u32, u64) = (40, 10);
+/// What is ended by time takes so many steps' time.
+const LONG: f64 = 30.0;
+
+impl Measured {
+    pub fn new(paths: &[&PathBuf], records: Vec<RunRecord>, use_loaded: bool) -> Result<Measured, String> {
+        for (path, record) in paths.iter().zip(&records) {
+            if record.is_imported() || record.plan.phases.is_empty() {
+                return Err(format!("{}: it has no plan that could be simulated", path.display()));
+            }
+        }
+        let seen: Vec<Vec<Seen>> = records.iter().map(seen).collect();
+        let measured = Measured { records, seen, use_loaded };
+        let any = measured.fitted().next().is_some();
+        match any {
+            true => Ok(measured),
+            false => {
+                Err("nothing that was measured without load is in these runs; `tailback run characterize` gives it"
+                    .into())
+            }
+        }
+    }
+
+    fn is_fitted(&self, seen: &Seen) -> bool {
+        self.use_loaded || !seen.loaded
+    }
+
+    /// What the twin is fitted to, over all records.
+    pub fn fitted(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().flatten().filter(|s| self.is_fitted(s))
+    }
+
+    /// Whether anything was held back.
+    pub fn held_back(&self) -> bool {
+        self.seen.iter().flatten().any(|s| !self.is_fitted(s))
+    }
+
+    /// The plan of a record for a simulation: all of it, or only what is fitted.
+    fn plan(&self, record: &RunRecord, all: bool) -> Plan {
+        let mut plan = record.plan.clone();
+        plan.payload = Payload::Lengths;
+        plan.phases.retain(|p| all || self.use_loaded || !matches!(p.about, About::Loaded { .. }));
+        for phase in &mut plan.phases {
+            let measured = record.phases.iter().find(|p| p.name == phase.name);
+            for job in &mut phase.jobs {
+                let was = measured.and_then(|p| p.jobs.iter().find(|j| j.name == job.name));
+                shorten(&mut job.stop, was, if all { PREDICTED } else { FITTED });
+            }
+        }
+        plan
+    }
+}
+
+/// Fewer steps and blocks; what a step is stays.
+fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)) {
+    let ended_by_time = stop.blocks > 1 << 32;
+    if !ended_by_time {
+        (stop.steps, stop.blocks) = (stop.steps.min(steps), stop.blocks.min(blocks));
+        (stop.warmup, stop.min_blocks) = (stop.warmup.min(1), stop.min_blocks.min(blocks));
+        stop.arrangements = stop.arrangements.min(blocks as u32);
+    }
+    let step = was.map(|j| j.elapsed_s * f64::from(j.ranks) / (j.summary.samples.max(1) as f64)).filter(|s| *s > 0.0);
+    if let (true, Some(time), Some(step)) = (ended_by_time, stop.time_s, step) {
+        stop.time_s = Some(time.min(LONG * step));
+    }
+}
+
+/// Where and how runs are made. The folder goes with it.
+pub struct Runs {
+    folder: PathBuf,
+    program: PathBuf,
+    side_by_side: usize,
+    seed: u64,
+    next: AtomicUsize,
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Runs {
+    pub fn new(args: &ArgMatches, out: &Path) -> anyhow::Result<Runs> {
+        let folder = beside(out);
+        let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", folder.display()));
+        std::fs::create_dir(&folder).map_err(failed)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Runs {
+            program: std::env::current_exe().map_err(failed)?,
+            folder,
+            side_by_side: args.get_one::<u32>("threads").map_or(cores, |n| *n as usize),
+            seed: args.get_one::<u64>("seed").copied().unwrap_or(1),
+            next: AtomicUsize::new(0),
+        })
+    }
+
+    /// What machines give for what is fitted, each in the order of [`Measured::fitted`].
+    pub fn simulate(&self, measured: &Measured, files: &[String]) -> anyhow::Result<Vec<Vec<Option<f64>>>> {
+        let of_file = |file: &String| -> anyhow::Result<Vec<Option<f64>>> {
+            let mut given = Vec::new();
+            for (record, seen) in measured.records.iter().zip(&measured.seen) {
+                let wanted: Vec<Seen> = seen.iter().filter(|s| measured.is_fitted(s)).cloned().collect();
+                if wanted.is_empty() {
+                    continue;
+                }
+                match self.run(record, &measured.plan(record, false), file)? {
+                    Some(simulated) => given.extend(again(&wanted, &simulated)),
+                    None => given.extend(wanted.iter().map(|_| None)),
+                }
+            }
+            Ok(given)
+        };
+        self.each(files, of_file)
+    }
+
+    /// What a machine gives for each record, loaded phases and all.
+    pub fn predict(&self, measured: &Measured, file: &str) -> anyhow::Result<Vec<Option<RunRecord>>> {
+        self.each(&measured.records, |record| self.run(record, &measured.plan(record, true), file))
+    }
+
+    /// Does something for each of several things, some at a time; the answers are in their order.
+    fn each<T: Sync, R: Send>(&self, all: &[T], f: impl Fn(&T) -> anyhow::Result<R> + Sync) -> anyhow::Result<Vec<R>> {
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = all.get(at) else { return };
+            let answer = f(thing);
+            done.lock().expect("nobody panics holding it").push((at, answer));
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.side_by_side.min(all.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut done = done.into_inner().expect("nobody panics holding it");
+        done.sort_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Runs a plan on a machine; nothing if that is no machine, or the plan cannot run on it.
+    fn run(&self, record: &RunRecord, plan: &Plan, file: &str) -> anyhow::Result<Option<RunRecord>> {
+        let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", self.folder.display()));
+        let name = self.next.fetch_add(1, Ordering::Relaxed);
+        let at = |end: &str| self.folder.join(format!("{name}{end}"));
+        let (machine, plan_file, out) = (at(".toml"), at(".json"), at(""));
+        std::fs::write(&machine, file).map_err(failed)?;
+        std::fs::write(&plan_file, serde_json::to_string(plan)?).map_err(failed)?;
+        let layout = record.layout;
+        let mut command = Command::new(&self.program);
+        command.args(["run", "--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom", "--plan"]);
+        command.arg(&plan_file).arg("--on").arg(&machine).arg("--out").arg(&out);
+        command.args(["--nodes", &layout.nodes.to_string()]);
+        command.args(["--ranks-per-node", &layout.max_ranks_per_node.to_string()]);
+        command.args(["--seed", &self.seed.to_string()]).stdin(Stdio::null());
+        let done = command.output().map_err(failed)?;
+        let simulated = crate::show::open(&out).ok();
+        let _ = std::fs::remove_dir_all(&out);
+        // The first machine is the base: what is wrong with it is wrong with all.
+        if simulated.is_none() && name == 0 {
+            let said = String::from_utf8_lossy(&done.stderr);
+            let last = said.lines().last().unwrap_or("it said nothing").to_string();
+            return Err(Fail::usage(format!("the measured plan does not run on the simulated machine: {last}")));
+        }
+        Ok(simulated)
+    }
+}

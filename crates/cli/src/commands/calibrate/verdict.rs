@@ -1,0 +1,192 @@
+//! How well a twin repeats what it was fitted to, and how well it predicts what was held back.
+
+use super::runs::Measured;
+use model::calibrate::seen::again;
+use model::calibrate::{Found, Twin};
+use record::RunRecord;
+use report::View;
+use report::table::{Table, digits};
+use sim::Number;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What a simulation gave for each record.
+type Predicted = [Option<RunRecord>];
+
+/// A measured number beside the twin's.
+struct Pair {
+    what: String,
+    measured: f64,
+    twin: Option<f64>,
+}
+
+impl Pair {
+    /// How far apart they are: 1 is the same, 2 twice or half.
+    fn factor(&self) -> f64 {
+        self.twin.map_or(f64::INFINITY, |twin| (twin / self.measured).max(self.measured / twin))
+    }
+}
+
+/// A twin repeats a number if it is off by less than this factor, and must repeat so large a share of all.
+const REPEATED: f64 = 1.25;
+const SHARE: f64 = 0.75;
+/// It predicts an impact if it is off by less than this one.
+const PREDICTED: f64 = 2.0;
+/// The worst of many are shown.
+const SHOWN: usize = 8;
+
+fn repeated(twin: &Twin, measured: &Measured) -> Vec<Pair> {
+    let pair = |(seen, twin): (&model::calibrate::Seen, &Option<f64>)| Pair {
+        what: seen.what.clone(),
+        measured: seen.value,
+        twin: *twin,
+    };
+    measured.fitted().zip(&twin.given).map(pair).collect()
+}
+
+/// What was measured under load and impacts, where they were measured and held back.
+fn held_back(measured: &Measured, predicted: &Predicted) -> Vec<Pair> {
+    if !measured.held_back() {
+        return Vec::new();
+    }
+    let mut pairs = Vec::new();
+    for ((record, seen), simulated) in measured.records.iter().zip(&measured.seen).zip(predicted) {
+        let loaded: Vec<_> = seen.iter().filter(|s| s.loaded).cloned().collect();
+        let given = simulated.as_ref().map_or_else(|| vec![None; loaded.len()], |s| again(&loaded, s));
+        pairs.extend(loaded.iter().zip(given).map(|(s, twin)| Pair { what: s.what.clone(), measured: s.value, twin }));
+        let theirs = simulated.as_ref().map_or_else(Vec::new, impacts);
+        pairs.extend(impacts(record).into_iter().map(|(what, measured)| {
+            let twin = theirs.iter().find(|(name, _)| *name == what).map(|(_, value)| *value);
+            Pair { what, measured, twin }
+        }));
+    }
+    pairs
+}
+
+/// Average and 99 % impacts of the canaries.
+fn impacts(record: &RunRecord) -> Vec<(String, f64)> {
+    let view = View::new(record);
+    let of = |c: &report::view::Canary<'_>| {
+        let impact = c.impact()?;
+        Some([
+            (format!("{} impact, average", c.name), impact.average.value),
+            (format!("{} impact, 99 %", c.name), impact.tail.value),
+        ])
+    };
+    // A tail that too few samples tell is not a number.
+    view.canaries.iter().filter_map(of).flatten().filter(|(_, value)| value.is_finite()).collect()
+}
+
+/// Whether it may be used.
+pub fn holds(twin: &Twin, measured: &Measured, predicted: &Predicted) -> bool {
+    let pairs = repeated(twin, measured);
+    let good = pairs.iter().filter(|p| p.factor() < REPEATED).count();
+    let predicts =
+        held_back(measured, predicted).iter().filter(|p| p.what.contains("impact")).all(|p| p.factor() < PREDICTED);
+    good as f64 >= SHARE * pairs.len() as f64 && predicts
+}
+
+/// The comment at the head of the file.
+pub fn head(paths: &[&PathBuf], from: &str, twin: &Twin, measured: &Measured, predicted: &Predicted) -> String {
+    let runs: Vec<String> = paths.iter().map(|p| report::plain::line(&p.display().to_string())).collect();
+    let mut text =
+        format!("# A twin by `tailback calibrate` of {}, begun with {}.\n", runs.join(", "), report::plain::line(from));
+    for line in sentences(twin, measured, predicted) {
+        let _ = writeln!(text, "# {line}");
+    }
+    text + "\n"
+}
+
+/// What it comes to.
+fn sentences(twin: &Twin, measured: &Measured, predicted: &Predicted) -> Vec<String> {
+    let pairs = repeated(twin, measured);
+    let good = pairs.iter().filter(|p| p.factor() < REPEATED).count();
+    let mut all = vec![format!(
+        "It repeats {good} of {} measured numbers within {:.0} %, half of them within {:.0} %; {} simulations.",
+        pairs.len(),
+        (REPEATED - 1.0) * 100.0,
+        (median(&pairs) - 1.0) * 100.0,
+        twin.runs
+    )];
+    let held: Vec<Pair> = held_back(measured, predicted).into_iter().filter(|p| p.what.contains("impact")).collect();
+    all.push(match held.iter().map(Pair::factor).fold(None, |m: Option<f64>, f| Some(m.map_or(f, |m| m.max(f)))) {
+        None if measured.held_back() => "Nothing under load could be compared.".into(),
+        None => "Nothing under load was held back: what it predicts there is not tested. Add a run of gpcnet.".into(),
+        Some(worst) if worst.is_finite() => {
+            format!("Impacts that it was not fitted to are within a factor of {worst:.2}.")
+        }
+        Some(_) => "It gives no impact where one was measured.".into(),
+    });
+    all
+}
+
+fn median(pairs: &[Pair]) -> f64 {
+    let mut all: Vec<f64> = pairs.iter().map(Pair::factor).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// What to measure so that a number shows.
+fn advice(number: &Number) -> &'static str {
+    match (number.section.as_str(), number.key) {
+        ("host", key) if key.starts_with("local") => "two or more ranks on a node show it",
+        ("topology", _) => "nodes on several switches and groups show it (--topology)",
+        ("nic", "message_rate") => "more ranks of a node that send 8 bytes show it",
+        _ => "nothing in these data depends on it alone",
+    }
+}
+
+/// The numbers, what is repeated worst, what was held back, and what comes next.
+pub fn text(out: &Path, numbers: &[Number], twin: &Twin, measured: &Measured, predicted: &Predicted) -> String {
+    let mut text = String::new();
+    let mut table = Table::new(&["Number", "value", "95 %", "how"]);
+    for ((number, found), value) in numbers.iter().zip(&twin.found).zip(&twin.values) {
+        let show = |v: f64| number.kind.show(v);
+        table.row(match found {
+            Found::Told { low, high, with, .. } => {
+                let how =
+                    if with.is_empty() { "fitted".into() } else { format!("fitted with {} kept", with.join(", ")) };
+                [number.to_string(), show(*value), format!("{} to {}", show(*low), show(*high)), how]
+            }
+            Found::Kept => {
+                [number.to_string(), show(number.value), "-".into(), format!("not identified: {}", advice(number))]
+            }
+        });
+    }
+    table.write_left(&mut text);
+    let mut worst = repeated(twin, measured);
+    worst.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
+    worst.truncate(SHOWN);
+    listed(&mut text, "Repeated worst", &worst);
+    listed(&mut text, "Held back", &held_back(measured, predicted));
+    text.push('\n');
+    for line in sentences(twin, measured, predicted) {
+        let _ = writeln!(text, "{line}");
+    }
+    let shown = out.display();
+    let _ = writeln!(text, "\n{shown} is a machine like any other:");
+    let _ = writeln!(text, "  tailback run gpcnet --on {shown} --nodes N");
+    let _ = writeln!(
+        text,
+        "  tailback machine sensitivity {shown} --out DIR    what the numbers do that are not identified"
+    );
+    text
+}
+
+fn listed(text: &mut String, title: &str, pairs: &[Pair]) {
+    if pairs.is_empty() {
+        return;
+    }
+    let mut table = Table::new(&[title, "measured", "twin", "factor"]);
+    for pair in pairs {
+        let factor = pair.factor();
+        table.row([
+            report::plain::line(&pair.what),
+            digits(pair.measured),
+            pair.twin.map_or_else(|| "-".into(), digits),
+            if factor.is_finite() { format!("{factor:.2}") } else { "-".into() },
+        ]);
+    }
+    text.push('\n');
+    table.write(text);
+}

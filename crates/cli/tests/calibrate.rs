@@ -1,0 +1,64 @@
+//! From a measured machine to its twin: a simulated machine is measured, and its numbers come back.
+
+mod common;
+
+use common::{folder, tailback, text};
+use std::fs;
+
+/// Three nodes behind one switch, with numbers that are no defaults.
+const HIDDEN: &str = "nodes = 3\nranks_per_node = 1\n[host]\nsend_overhead = \"400ns\"\nrecv_overhead = \"300ns\"\n[nic]\nrate = \"5GB/s\"\n\
+    [protocol]\neager = 4096\n[topology]\nkind = \"single-switch\"\n";
+
+#[test]
+fn a_machine_is_measured_and_its_numbers_come_back() {
+    let dir = folder("calibrate");
+    fs::write(dir.join("hidden.toml"), HIDDEN).unwrap();
+    let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8,4KiB,16KiB,256KiB", "--trials", "2"];
+    let out = tailback(&dir, &[&measure[..], &["--out", "quiet", "--quiet"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml"]);
+    assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    let twin = fs::read_to_string(dir.join("twin.toml")).unwrap();
+    assert!(twin.contains("eager = 4096 "), "{twin}");
+    // A number, what it is times its unit, and what is written behind it.
+    let number = |key: &str, unit: &str, scale: f64| {
+        let line =
+            twin.lines().find(|l| l.starts_with(&format!("{key} = "))).unwrap_or_else(|| panic!("{key}: {twin}"));
+        assert!(line.contains("# fitted, 95 %"), "{line}");
+        let value = line.split('"').nth(1).unwrap().strip_suffix(unit).unwrap();
+        value.parse::<f64>().unwrap() * scale
+    };
+    let rate = number("rate", "B/s", 1.0);
+    assert!((rate / 5e9 - 1.0).abs() < 0.05, "{twin}");
+    let overheads = number("send_overhead", "ps", 1e-12) + number("recv_overhead", "ps", 1e-12);
+    assert!((overheads / 700e-9 - 1.0).abs() < 0.1, "{overheads}: {twin}");
+    // What nothing depends on is said to be assumed, and the twin is a machine.
+    assert!(twin.contains("# assumed: not identified by these data, default kept"), "{twin}");
+    let out = tailback(&dir, &["machine", "check", "twin.toml"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    // Nothing is left of the simulations, and a file that is there stays.
+    let mut left: Vec<String> =
+        fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["hidden.toml", "quiet", "twin.toml"]);
+    let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("twin.toml is there already"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn what_cannot_be_a_twin_is_refused() {
+    let dir = folder("calibrate-refused");
+    let out = tailback(&dir, &["calibrate", "nothing", "--out", "t.toml"]);
+    assert_ne!(out.status.code(), Some(0));
+    assert!(text(&out.stderr).contains("nothing"), "{}", text(&out.stderr));
+    let run = ["run", "maxrate", "--nodes", "4", "--sizes", "8", "--trials", "1", "--out", "r", "--quiet"];
+    assert_eq!(tailback(&dir, &run).status.code(), Some(0));
+    fs::write(dir.join("broken.toml"), "[[fault]]\nat = \"1ms\"\nlink = \"node 0\"\n").unwrap();
+    let out = tailback(&dir, &["calibrate", "r", "--like", "broken.toml", "--out", "t.toml"]);
+    assert_ne!(out.status.code(), Some(0), "{}", text(&out.stdout));
+    let out = tailback(&dir, &["calibrate", "r", "--like", "unknown", "--out", "t.toml"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("unknown"), "{}", text(&out.stderr));
+    assert!(!dir.join("t.toml").exists());
+}

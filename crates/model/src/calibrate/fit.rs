@@ -1,0 +1,357 @@
+//! Least squares between logarithms of measured and of simulated numbers.
+//!
+//! Every evaluation is a whole simulated run, so derivatives are taken by differences of a few per cent, all in one batch that may run
+//! side by side, and a step tries several dampings at once. A derivative-free search would need ten times the runs and could not say
+//! what this must: which numbers the data tell. A number is told if its interval is narrower than [`TOLD`]; where only a sum of two shows
+//! in the data, one is kept as it was and the other is told *with* it. Intervals leave what is kept as open as it is.
+
+/// A number that may be moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knob {
+    /// What it is called.
+    pub name: String,
+    /// What is kept where the data say nothing.
+    pub default: f64,
+    /// Where the search begins; above zero.
+    pub start: f64,
+    /// Limits.
+    pub least: f64,
+    /// And the other.
+    pub most: f64,
+}
+
+/// What became of a number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// The data tell it: its value and 95 % interval.
+    Told {
+        /// The value.
+        value: f64,
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+        /// Numbers that were kept and could stand in for a part of it, if it is not told without them.
+        with: Vec<String>,
+    },
+    /// The data do not: its default is kept.
+    Kept,
+}
+
+/// The outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Twin {
+    /// For each knob what became of it.
+    pub found: Vec<Found>,
+    /// Values of all knobs, as they go into the machine.
+    pub values: Vec<f64>,
+    /// What the simulation gives for what was seen, in its order; nothing where it gave nothing.
+    pub given: Vec<Option<f64>>,
+    /// How many runs were simulated.
+    pub runs: usize,
+    /// The spread of what was seen about what is given, in multiples of what the measurements' own errors let expect.
+    pub misfit: f64,
+}
+
+/// A number is told if half of its 95 % interval is less than this, as a logarithm.
+pub const TOLD: f64 = 0.2;
+/// Derivatives are differences of so much, as a logarithm: more than the noise of one simulated run.
+const DIFFERENCE: f64 = 0.05;
+/// What is assumed of every number before anything is measured: a standard deviation of its logarithm. It only keeps those at home
+/// that the data do not tell.
+const PRIOR: f64 = 1.5;
+/// Steps of a search at most, and the share by which a step must lower the sum of squares for another one to be tried.
+const STEPS: usize = 8;
+const WORTH: f64 = 0.02;
+/// Dampings that are tried at once.
+const DAMPINGS: [f64; 4] = [1e-3, 0.1, 1.0, 10.0];
+/// No step moves a number by more than this, as a logarithm.
+const FARTHEST: f64 = 1.5;
+/// Numbers whose errors go together so closely can stand in for each other.
+const TOGETHER: f64 = 0.7;
+/// And where one is kept, others are named as told with it whose errors go with its own so far.
+const PART: f64 = 0.2;
+const HALF: f64 = 1.96;
+
+/// What a batch of machines gives, for each what was seen in its order. Machines are values of all knobs.
+pub type Simulate<'a, E> = dyn FnMut(&[Vec<f64>]) -> Result<Vec<Vec<Option<f64>>>, E> + 'a;
+
+struct Search<'a, 'b, E> {
+    knobs: &'a [Knob],
+    /// Logarithm and error of what was seen.
+    seen: Vec<(f64, f64)>,
+    simulate: &'a mut Simulate<'b, E>,
+    runs: usize,
+}
+
+/// A machine that was tried: logarithms of its numbers, what it gave, weighted residuals, and the sum of their squares with the prior's.
+#[derive(Clone)]
+struct Point {
+    x: Vec<f64>,
+    given: Vec<Option<f64>>,
+    residuals: Vec<f64>,
+    sum: f64,
+}
+
+/// Finds the numbers that repeat what was seen (value and error) best.
+pub fn fit<E>(knobs: &[Knob], seen: &[(f64, f64)], simulate: &mut Simulate<'_, E>) -> Result<Twin, E> {
+    let seen = seen.iter().map(|(value, error)| (value.ln(), *error)).collect();
+    let mut search = Search { knobs, seen, simulate, runs: 0 };
+    let mut free: Vec<usize> = (0..knobs.len()).collect();
+    let start: Vec<f64> = knobs.iter().map(|k| k.start.clamp(k.least.max(f64::MIN_POSITIVE), k.most).ln()).collect();
+    let mut point = search.points(vec![start])?.remove(0);
+    loop {
+        let (best, slopes) = search.descend(point, &free)?;
+        point = best;
+        let known = Known::new(&point, &slopes, free.len());
+        let Some(worst) = known.least_told() else { break };
+        // With it everything that no other number could stand in for: each of those would go in its turn.
+        let left: Vec<usize> = known.untold(worst).into_iter().map(|i| free[i]).collect();
+        free.retain(|k| !left.contains(k));
+        let mut x = point.x.clone();
+        left.iter().for_each(|&k| x[k] = kept(&knobs[k]));
+        point = search.points(vec![x])?.remove(0);
+    }
+    // What is kept is not known: how well the others are known without it takes the slopes of all.
+    let all: Vec<usize> = (0..knobs.len()).collect();
+    let away: Vec<f64> =
+        point.x.iter().zip(knobs).map(|(x, k)| if *x == kept(k) { k.start.ln() } else { *x }).collect();
+    let whole = search.points(vec![away])?.remove(0);
+    let slopes = search.slopes(&whole, &all)?;
+    Ok(search.twin(&point, &free, &Known::new(&point, &slopes, free.len())))
+}
+
+/// The logarithm of what is kept; a number that is zero stays as good as that.
+fn kept(knob: &Knob) -> f64 {
+    knob.default.max(f64::MIN_POSITIVE).ln()
+}
+
+impl<E> Search<'_, '_, E> {
+    fn points(&mut self, all: Vec<Vec<f64>>) -> Result<Vec<Point>, E> {
+        let machines: Vec<Vec<f64>> = all.iter().map(|x| self.values(x)).collect();
+        self.runs += machines.len();
+        let given = (self.simulate)(&machines)?;
+        Ok(all.into_iter().zip(given).map(|(x, given)| self.point(x, given)).collect())
+    }
+
+    fn values(&self, x: &[f64]) -> Vec<f64> {
+        let value = |(x, k): (&f64, &Knob)| if *x == kept(k) { k.default } else { x.exp().clamp(k.least, k.most) };
+        x.iter().zip(self.knobs).map(value).collect()
+    }
+
+    fn point(&self, x: Vec<f64>, given: Vec<Option<f64>>) -> Point {
+        let residual = |((seen, error), given): (&(f64, f64), &Option<f64>)| match given {
+            Some(value) if *value > 0.0 => (value.ln() - seen) / error,
+            // What a machine does not give at all it does not repeat.
+            _ => 10.0,
+        };
+        let residuals: Vec<f64> = self.seen.iter().zip(&given).map(residual).collect();
+        let sum = residuals.iter().map(|r| r * r).sum::<f64>() + self.prior(&x);
+        Point { x, given, residuals, sum }
+    }
+
+    fn prior(&self, x: &[f64]) -> f64 {
+        let away = |(x, k): (&f64, &Knob)| if *x == kept(k) { 0.0 } else { ((x - k.start.ln()) / PRIOR).powi(2) };
+        x.iter().zip(self.knobs).map(away).sum()
+    }
+
+    /// Steps down from a point by moving some numbers; where it ended, and the slopes there.
+    fn descend(&mut self, from: Point, free: &[usize]) -> Result<(Point, Vec<Vec<f64>>), E> {
+        let mut here = from;
+        let mut slopes = self.slopes(&here, free)?;
+        for _ in 0..STEPS {
+            let tries: Vec<Vec<f64>> = DAMPINGS.iter().filter_map(|d| self.step(&here, &slopes, free, *d)).collect();
+            let found = self.points(tries)?.into_iter().min_by(|a, b| a.sum.total_cmp(&b.sum));
+            let Some(better) = found.filter(|p| p.sum < here.sum) else { break };
+            let worth = better.sum < (1.0 - WORTH) * here.sum;
+            here = better;
+            slopes = self.slopes(&here, free)?;
+            if !worth {
+                break;
+            }
+        }
+        Ok((here, slopes))
+    }
+
+    /// What each free number does to each residual.
+    fn slopes(&mut self, here: &Point, free: &[usize]) -> Result<Vec<Vec<f64>>, E> {
+        let moved = |k: &usize| {
+            let mut x = here.x.clone();
+            x[*k] += DIFFERENCE;
+            x
+        };
+        let there = self.points(free.iter().map(moved).collect())?;
+        let slope = |p: Point| -> Vec<f64> {
+            p.residuals.iter().zip(&here.residuals).map(|(a, b)| (a - b) / DIFFERENCE).collect()
+        };
+        Ok(there.into_iter().map(slope).collect())
+    }
+
+    fn step(&self, here: &Point, slopes: &[Vec<f64>], free: &[usize], damping: f64) -> Option<Vec<f64>> {
+        let mut normal = normal(slopes);
+        let mut down = Vec::with_capacity(free.len());
+        for (i, &k) in free.iter().enumerate() {
+            let home = (here.x[k] - self.knobs[k].start.ln()) / PRIOR.powi(2);
+            down.push(-dot(&slopes[i], &here.residuals) - home);
+            normal[i][i] *= 1.0 + damping;
+        }
+        let delta = solve(normal, down)?;
+        let mut x = here.x.clone();
+        for (&k, d) in free.iter().zip(delta) {
+            let knob = &self.knobs[k];
+            x[k] = (x[k] + d.clamp(-FARTHEST, FARTHEST)).clamp(knob.least.max(1e-30).ln(), knob.most.ln());
+        }
+        Some(x)
+    }
+
+    fn twin(&self, point: &Point, free: &[usize], known: &Known) -> Twin {
+        let values = self.values(&point.x);
+        let mut found = vec![Found::Kept; self.knobs.len()];
+        for &k in free {
+            let half = HALF * known.deviation(k);
+            let (low, high) = (values[k] * (-half).exp(), values[k] * half.exp());
+            let stands_in = |i: &usize| !free.contains(i) && half > TOLD && known.correlation(*i, k).abs() > PART;
+            let with = (0..self.knobs.len()).filter(stands_in).map(|i| self.knobs[i].name.clone()).collect();
+            found[k] = Found::Told { value: values[k], low, high, with };
+        }
+        Twin { found, values, given: point.given.clone(), runs: self.runs, misfit: known.scale }
+    }
+}
+
+/// How well the free numbers are known.
+struct Known {
+    covariance: Vec<Vec<f64>>,
+    /// What errors are multiplied by, because the twin does not repeat the data as well as those are known.
+    scale: f64,
+}
+
+impl Known {
+    fn new(point: &Point, slopes: &[Vec<f64>], free: usize) -> Known {
+        let spare = point.residuals.len().saturating_sub(free).max(1) as f64;
+        let scale = (dot(&point.residuals, &point.residuals) / spare).sqrt().max(1.0);
+        Known { covariance: inverse(normal(slopes)), scale }
+    }
+
+    fn deviation(&self, i: usize) -> f64 {
+        self.covariance[i][i].max(0.0).sqrt() * self.scale
+    }
+
+    fn correlation(&self, i: usize, j: usize) -> f64 {
+        let of = |i: usize| self.covariance[i][i].max(f64::MIN_POSITIVE).sqrt();
+        self.covariance[i][j] / of(i) / of(j)
+    }
+
+    /// The number that is known worst, if it is not told.
+    fn least_told(&self) -> Option<usize> {
+        let worst = (0..self.covariance.len()).max_by(|&i, &j| self.deviation(i).total_cmp(&self.deviation(j)))?;
+        (HALF * self.deviation(worst) > TOLD).then_some(worst)
+    }
+
+    /// Numbers that could stand in for this one.
+    fn partners(&self, i: usize) -> Vec<usize> {
+        (0..self.covariance.len()).filter(|&j| j != i && self.correlation(i, j).abs() > TOGETHER).collect()
+    }
+
+    /// The worst one and all others that are not told and have no partner.
+    fn untold(&self, worst: usize) -> Vec<usize> {
+        let lonely = |&i: &usize| HALF * self.deviation(i) > TOLD && self.partners(i).is_empty();
+        let mut all: Vec<usize> = (0..self.covariance.len()).filter(|i| *i == worst || lonely(i)).collect();
+        all.dedup();
+        all
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Products of slopes, with the prior on the diagonal.
+fn normal(slopes: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let n = slopes.len();
+    let own = |i: usize, j: usize| if i == j { PRIOR.powi(-2) } else { 0.0 };
+    (0..n).map(|i| (0..n).map(|j| dot(&slopes[i], &slopes[j]) + own(i, j)).collect()).collect()
+}
+
+fn solve(a: Vec<Vec<f64>>, b: Vec<f64>) -> Option<Vec<f64>> {
+    crate::numeric::levenberg::solve_square(a, b)
+}
+
+fn inverse(a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let n = a.len();
+    let column = |j: usize| {
+        let unit = (0..n).map(|i| if i == j { 1.0 } else { 0.0 }).collect();
+        // The prior keeps it regular; if numbers are lost all the same, nothing is known.
+        solve(a.clone(), unit).unwrap_or_else(|| vec![f64::INFINITY; n])
+    };
+    (0..n).map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knob(name: &str, default: f64) -> Knob {
+        Knob { name: name.into(), default, start: default, least: 1e-12, most: 1e12 }
+    }
+
+    /// Fits a machine whose numbers are known; what it gives has no noise.
+    fn back(knobs: &[Knob], truth: &[f64], machine: impl Fn(&[f64]) -> Vec<f64>) -> Twin {
+        let seen: Vec<(f64, f64)> = machine(truth).into_iter().map(|v| (v, 0.01)).collect();
+        let mut simulate = |all: &[Vec<f64>]| -> Result<Vec<Vec<Option<f64>>>, ()> {
+            Ok(all.iter().map(|x| machine(x).into_iter().map(Some).collect()).collect())
+        };
+        fit(knobs, &seen, &mut simulate).unwrap()
+    }
+
+    #[test]
+    fn overhead_and_rate_come_back() {
+        let times = |x: &[f64]| [8.0, 1e3, 1e5, 1e7].iter().map(|n| x[0] + n / x[1]).collect::<Vec<f64>>();
+        let twin = back(&[knob("overhead", 1e-6), knob("rate", 1e9)], &[3e-6, 1.2e10], times);
+        let value = |i: usize| match &twin.found[i] {
+            Found::Told { value, low, high, with } => {
+                assert!(low < value && value < high && with.is_empty());
+                *value
+            }
+            Found::Kept => panic!("{twin:?}"),
+        };
+        assert!((value(0) / 3e-6 - 1.0).abs() < 0.02 && (value(1) / 1.2e10 - 1.0).abs() < 0.02, "{twin:?}");
+        assert!(twin.misfit < 1.1 && twin.runs < 60, "{twin:?}");
+    }
+
+    #[test]
+    fn what_does_not_show_is_kept_and_said() {
+        let times = |x: &[f64]| [8.0, 1e3, 1e5].iter().map(|n| x[0] + n / 1e10).collect::<Vec<f64>>();
+        let twin = back(&[knob("overhead", 1e-6), knob("buffer", 65536.0)], &[2e-6, 1e6], times);
+        assert_eq!(twin.found[1], Found::Kept);
+        assert_eq!(twin.values[1], 65536.0);
+        assert!(matches!(&twin.found[0], Found::Told { with, .. } if with.is_empty()), "{twin:?}");
+    }
+
+    #[test]
+    fn of_a_sum_one_is_kept_and_the_other_told_with_it() {
+        let times = |x: &[f64]| [8.0, 1e3, 1e5].iter().map(|n| x[0] + x[1] + n / 1e10).collect::<Vec<f64>>();
+        let twin = back(&[knob("cable", 1e-6), knob("switch", 1e-6)], &[2e-6, 3e-6], times);
+        let kept = twin.found.iter().filter(|f| **f == Found::Kept).count();
+        assert_eq!(kept, 1, "{twin:?}");
+        let told = twin.found.iter().find_map(|f| match f {
+            Found::Told { value, with, .. } => Some((*value, with.len())),
+            Found::Kept => None,
+        });
+        let (value, with) = told.unwrap();
+        assert!((value / 4e-6 - 1.0).abs() < 0.02 && with == 1, "{twin:?}");
+    }
+
+    /// A machine of another kind: the interval grows with what is left over.
+    #[test]
+    fn lack_of_fit_widens_intervals() {
+        let line = |x: &[f64]| [1.0, 2.0, 3.0, 4.0].iter().map(|n| x[0] * n).collect::<Vec<f64>>();
+        let seen: Vec<(f64, f64)> = [1.0, 2.0, 3.0, 4.0f64].iter().map(|n| (n.powf(1.2), 0.01)).collect();
+        let mut simulate = |all: &[Vec<f64>]| -> Result<_, ()> {
+            Ok(all.iter().map(|x| line(x).into_iter().map(Some).collect()).collect())
+        };
+        let twin = fit(&[knob("slope", 1.0)], &seen, &mut simulate).unwrap();
+        assert!(twin.misfit > 5.0, "{twin:?}");
+        let Found::Told { value, low, high, .. } = &twin.found[0] else { panic!("{twin:?}") };
+        assert!((high / low).ln() > 0.05 && (1.0..1.3).contains(value), "{twin:?}");
+    }
+}

@@ -1,0 +1,17 @@
+//! Calibration: the numbers of a machine from what was measured on it.
+//!
+//! A simulated machine is run through the plan that was measured; its numbers are moved until it gives what the machine gave. What is
+//! compared are logarithms, so a latency and a rate count alike, each by how well it is known.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`mod@seen`] | what a record says, one number for each job, and which of them are held back |
+//! | [`mod@fit`] | least squares between what was seen and what a simulation gives; which numbers the data tell, and how well |
+//! | [`closed`] | what needs no simulation: the size from which on sends wait, rates of computing |
+
+pub mod closed;
+pub mod fit;
+pub mod seen;
+
+pub use fit::{Found, Knob, Twin, fit};
+pub use seen::{Seen, seen};
