@@ -11,9 +11,9 @@ use model::contention::{Graph, campaign, parse};
 use record::{About, FlowMeasure, Payload, Phase, PhaseRecord, Plan, Purpose, RunRecord};
 use spec::{Params, Time};
 
-/// Messages under way in steady mode, and their size at most: together small beside what a flow moves in the time, each long beside its
-/// own handshake. Messages of 64 KiB give other penalties, because their requests wait in the queues that are measured.
-pub const WINDOW: u32 = 8;
+pub use crate::suites::contention::WINDOW;
+/// Bytes of a message in steady mode at most: with the window small beside what a flow moves in the time, each long beside its own
+/// handshake. Messages of 64 KiB give other penalties, because their requests wait in the queues that are measured.
 const STEADY_BYTES: u64 = 1 << 20;
 /// Flows of a steady phase that ran longer than the shortest by this factor ran partly without it.
 const TOGETHER: f64 = 1.2;

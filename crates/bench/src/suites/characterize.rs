@@ -57,8 +57,6 @@ pub const CHARACTERIZE: Suite = Suite {
 
 /// Bytes of a message of flows that meet: long enough that only rates count.
 const FLOW: u64 = 1 << 20;
-/// Messages of a flow under way, as `tailback contention` has them.
-const WINDOW: u32 = 8;
 /// Flows that meet, by name: where they leave together, arrive together, or pass each other.
 const GRAPHS: [(&str, &[(u32, u32)]); 5] = [
     ("alone", &[(0, 1)]),
@@ -161,7 +159,7 @@ fn of_pairs(request: &Request<'_>) -> Result<Vec<Phase>, SuiteError> {
 /// The graphs that find room.
 fn graphs(request: &Request<'_>) -> Vec<Phase> {
     let layout = request.site.layout;
-    let mode = Mode::Rates { seconds: request.params.time("budget").secs(), window: WINDOW };
+    let mode = Mode::Rates { seconds: request.params.time("budget").secs(), window: contention::WINDOW };
     let flows = |ends: &[(u32, u32)]| -> Vec<PlannedFlow> {
         let flow = |(i, (from, to)): (usize, &(u32, u32))| PlannedFlow {
             name: format!("f{i}"),

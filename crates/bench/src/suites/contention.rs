@@ -44,6 +44,9 @@ pub const CONTENTION: Suite = Suite {
 /// receiver that is late sees a short time.
 pub const LEAD: &str = "2ms";
 
+/// Messages of a flow under way in steady mode, of all who measure steady rates.
+pub const WINDOW: u32 = 8;
+
 /// One flow of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
@@ -182,8 +185,7 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     }
     let seconds = params.time("steady").secs();
     let mode = match seconds > 0.0 {
-        // The window of `tailback contention`, so that both measure the same rates.
-        true => Mode::Rates { seconds, window: 8 },
+        true => Mode::Rates { seconds, window: WINDOW },
         false => {
             let lead_ps = params.time("lead").ps();
             Mode::Times { repeats: params.count("repeats").max(1) as u32, lead_ps }

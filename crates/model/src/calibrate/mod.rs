@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`mod@seen`] | what a record says, one number for each job, and which of them are held back |
 //! | [`mod@fit`] | least squares between what was seen and what a simulation gives; which numbers the data tell, and how well |
-//! | [`closed`] | what needs no simulation: the size from which on sends wait, rates of computing |
+//! | [`closed`] | what needs no simulation: the size from which on sends wait |
 
 pub mod closed;
 pub mod fit;

@@ -26,7 +26,7 @@ pub fn seen(record: &RunRecord) -> Vec<Seen> {
 }
 
 fn of_phase(phase: &PhaseRecord) -> Vec<Seen> {
-    // A train with pauses as long as a trip tells the pauses, and the search for a threshold its own steps.
+    // The search for a threshold tells its own steps, and work beside messages the processor.
     let told = !matches!(
         phase.about,
         About::Rest { .. }

@@ -17,6 +17,7 @@ use runs::{Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use verdict::Verdict;
 
 /// Its line in the table of commands.
 pub const CALIBRATE: CommandEntry = CommandEntry {
@@ -110,24 +111,14 @@ fn calibrate(args: &ArgMatches) -> anyhow::Result<Exit> {
         runs.simulate(&measured, &files)
     })?;
     explain(&numbers, &twin, &base, &mut remarks);
-    let values = kept_by_default(&twin, &numbers);
-    let file = written(&base, &numbers, &values, &remarks);
+    let file = written(&base, &numbers, &twin.values, &remarks);
     sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-    let predicted = runs.predict(&measured, &file)?;
-    let head = verdict::head(&paths, &base.from, &twin, &measured, &predicted);
+    let verdict = Verdict::new(&twin, &measured, &runs.predict(&measured, &file)?);
     let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
-    record::files::replace(out, (head + &file).as_bytes()).map_err(say)?;
-    output::print(&verdict::text(out, &numbers, &twin, &measured, &predicted))?;
-    Ok(if verdict::holds(&twin, &measured, &predicted) { Exit::Good } else { Exit::Threshold })
-}
-
-/// Numbers as they go into the file: those that the data do not tell as they were.
-fn kept_by_default(twin: &Twin, numbers: &[Number]) -> Vec<f64> {
-    let value = |((found, number), value): ((&Found, &Number), &f64)| match found {
-        Found::Told { .. } => *value,
-        Found::Kept => number.value,
-    };
-    twin.found.iter().zip(numbers).zip(&twin.values).map(value).collect()
+    record::files::replace(out, (verdict.head(&paths, &base.from) + &file).as_bytes()).map_err(say)?;
+    let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
+    output::print(&verdict.text(out, &numbers, &twin))?;
+    Ok(exit)
 }
 
 /// A number may be a thousand times more or less than where the search begins.

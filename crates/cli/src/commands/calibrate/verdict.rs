@@ -2,9 +2,11 @@
 
 use super::runs::Measured;
 use model::calibrate::seen::again;
-use model::calibrate::{Found, Twin};
+use model::calibrate::{Found, Seen, Twin};
+use model::numeric::stats::median;
 use record::RunRecord;
 use report::View;
+use report::plain::line;
 use report::table::{Table, digits};
 use sim::Number;
 use std::fmt::Write;
@@ -35,32 +37,102 @@ const PREDICTED: f64 = 2.0;
 /// The worst of many are shown.
 const SHOWN: usize = 8;
 
-fn repeated(twin: &Twin, measured: &Measured) -> Vec<Pair> {
-    let pair = |(seen, twin): (&model::calibrate::Seen, &Option<f64>)| Pair {
-        what: seen.what.clone(),
-        measured: seen.value,
-        twin: *twin,
-    };
-    measured.fitted().zip(&twin.given).map(pair).collect()
+/// A twin beside what was measured.
+pub struct Verdict {
+    /// What it was fitted to.
+    repeated: Vec<Pair>,
+    /// What was measured under load and held back: medians, and impacts.
+    loaded: Vec<Pair>,
+    impacts: Vec<Pair>,
+    held_back: bool,
+    runs: usize,
 }
 
-/// What was measured under load and impacts, where they were measured and held back.
-fn held_back(measured: &Measured, predicted: &Predicted) -> Vec<Pair> {
-    if !measured.held_back() {
-        return Vec::new();
+impl Verdict {
+    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted) -> Verdict {
+        let pair =
+            |(seen, twin): (&Seen, &Option<f64>)| Pair { what: seen.what.clone(), measured: seen.value, twin: *twin };
+        let repeated = measured.fitted().zip(&twin.given).map(pair).collect();
+        let held_back = measured.held_back();
+        let mut verdict = Verdict { repeated, loaded: Vec::new(), impacts: Vec::new(), held_back, runs: twin.runs };
+        if !held_back {
+            return verdict;
+        }
+        for ((record, seen), simulated) in measured.records.iter().zip(&measured.seen).zip(predicted) {
+            let loaded: Vec<Seen> = seen.iter().filter(|s| s.loaded).cloned().collect();
+            let given = simulated.as_ref().map_or_else(|| vec![None; loaded.len()], |s| again(&loaded, s));
+            verdict.loaded.extend(loaded.iter().zip(&given).map(pair));
+            let theirs = simulated.as_ref().map_or_else(Vec::new, impacts);
+            verdict.impacts.extend(impacts(record).into_iter().map(|(what, measured)| {
+                let twin = theirs.iter().find(|(name, _)| *name == what).map(|(_, value)| *value);
+                Pair { what, measured, twin }
+            }));
+        }
+        verdict
     }
-    let mut pairs = Vec::new();
-    for ((record, seen), simulated) in measured.records.iter().zip(&measured.seen).zip(predicted) {
-        let loaded: Vec<_> = seen.iter().filter(|s| s.loaded).cloned().collect();
-        let given = simulated.as_ref().map_or_else(|| vec![None; loaded.len()], |s| again(&loaded, s));
-        pairs.extend(loaded.iter().zip(given).map(|(s, twin)| Pair { what: s.what.clone(), measured: s.value, twin }));
-        let theirs = simulated.as_ref().map_or_else(Vec::new, impacts);
-        pairs.extend(impacts(record).into_iter().map(|(what, measured)| {
-            let twin = theirs.iter().find(|(name, _)| *name == what).map(|(_, value)| *value);
-            Pair { what, measured, twin }
-        }));
+
+    fn good(&self) -> usize {
+        self.repeated.iter().filter(|p| p.factor() < REPEATED).count()
     }
-    pairs
+
+    /// Whether it may be used.
+    pub fn holds(&self) -> bool {
+        let predicts = self.impacts.iter().all(|p| p.factor() < PREDICTED);
+        self.good() as f64 >= SHARE * self.repeated.len() as f64 && predicts
+    }
+
+    /// The comment at the head of the file.
+    pub fn head(&self, paths: &[&PathBuf], from: &str) -> String {
+        let runs: Vec<String> = paths.iter().map(|p| line(&p.display().to_string())).collect();
+        let mut text = format!("# A twin by `tailback calibrate` of {}, begun with {}.\n", runs.join(", "), line(from));
+        for sentence in self.sentences() {
+            let _ = writeln!(text, "# {sentence}");
+        }
+        text + "\n"
+    }
+
+    /// What it comes to.
+    fn sentences(&self) -> [String; 2] {
+        let factors: Vec<f64> = self.repeated.iter().map(Pair::factor).collect();
+        let repeats = format!(
+            "It repeats {} of {} measured numbers within {:.0} %, half of them within {:.0} %; {} simulations.",
+            self.good(),
+            factors.len(),
+            (REPEATED - 1.0) * 100.0,
+            (median(&factors).unwrap_or(1.0) - 1.0) * 100.0,
+            self.runs
+        );
+        let worst = self.impacts.iter().map(Pair::factor).max_by(f64::total_cmp);
+        let predicts = match worst {
+            None if self.held_back => "Nothing under load could be compared.".into(),
+            None => {
+                "Nothing under load was held back: what it predicts there is not tested. Add a run of gpcnet.".into()
+            }
+            Some(worst) if worst.is_finite() => {
+                format!("Impacts that it was not fitted to are within a factor of {worst:.2}.")
+            }
+            Some(_) => "It gives no impact where one was measured.".into(),
+        };
+        [repeats, predicts]
+    }
+
+    /// The numbers, what is repeated worst, what was held back, and what comes next.
+    pub fn text(mut self, out: &Path, numbers: &[Number], twin: &Twin) -> String {
+        let mut text = numbers_of(numbers, twin);
+        let sentences = self.sentences();
+        self.repeated.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
+        self.repeated.truncate(SHOWN);
+        listed(&mut text, "Repeated worst", &self.repeated);
+        self.loaded.append(&mut self.impacts);
+        listed(&mut text, "Held back", &self.loaded);
+        let shown = out.display();
+        let _ = writeln!(text, "\n{}\n", sentences.join("\n"));
+        let _ = writeln!(text, "{shown} is a machine like any other:");
+        let _ = writeln!(text, "  tailback run gpcnet --on {shown} --nodes N");
+        let sweep = format!("tailback machine sensitivity {shown} --out DIR");
+        let _ = writeln!(text, "  {sweep}    what the numbers do that are not identified");
+        text
+    }
 }
 
 /// Average and 99 % impacts of the canaries.
@@ -77,55 +149,6 @@ fn impacts(record: &RunRecord) -> Vec<(String, f64)> {
     view.canaries.iter().filter_map(of).flatten().filter(|(_, value)| value.is_finite()).collect()
 }
 
-/// Whether it may be used.
-pub fn holds(twin: &Twin, measured: &Measured, predicted: &Predicted) -> bool {
-    let pairs = repeated(twin, measured);
-    let good = pairs.iter().filter(|p| p.factor() < REPEATED).count();
-    let predicts =
-        held_back(measured, predicted).iter().filter(|p| p.what.contains("impact")).all(|p| p.factor() < PREDICTED);
-    good as f64 >= SHARE * pairs.len() as f64 && predicts
-}
-
-/// The comment at the head of the file.
-pub fn head(paths: &[&PathBuf], from: &str, twin: &Twin, measured: &Measured, predicted: &Predicted) -> String {
-    let runs: Vec<String> = paths.iter().map(|p| report::plain::line(&p.display().to_string())).collect();
-    let mut text =
-        format!("# A twin by `tailback calibrate` of {}, begun with {}.\n", runs.join(", "), report::plain::line(from));
-    for line in sentences(twin, measured, predicted) {
-        let _ = writeln!(text, "# {line}");
-    }
-    text + "\n"
-}
-
-/// What it comes to.
-fn sentences(twin: &Twin, measured: &Measured, predicted: &Predicted) -> Vec<String> {
-    let pairs = repeated(twin, measured);
-    let good = pairs.iter().filter(|p| p.factor() < REPEATED).count();
-    let mut all = vec![format!(
-        "It repeats {good} of {} measured numbers within {:.0} %, half of them within {:.0} %; {} simulations.",
-        pairs.len(),
-        (REPEATED - 1.0) * 100.0,
-        (median(&pairs) - 1.0) * 100.0,
-        twin.runs
-    )];
-    let held: Vec<Pair> = held_back(measured, predicted).into_iter().filter(|p| p.what.contains("impact")).collect();
-    all.push(match held.iter().map(Pair::factor).fold(None, |m: Option<f64>, f| Some(m.map_or(f, |m| m.max(f)))) {
-        None if measured.held_back() => "Nothing under load could be compared.".into(),
-        None => "Nothing under load was held back: what it predicts there is not tested. Add a run of gpcnet.".into(),
-        Some(worst) if worst.is_finite() => {
-            format!("Impacts that it was not fitted to are within a factor of {worst:.2}.")
-        }
-        Some(_) => "It gives no impact where one was measured.".into(),
-    });
-    all
-}
-
-fn median(pairs: &[Pair]) -> f64 {
-    let mut all: Vec<f64> = pairs.iter().map(Pair::factor).collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(1.0)
-}
-
 /// What to measure so that a number shows.
 fn advice(number: &Number) -> &'static str {
     match (number.section.as_str(), number.key) {
@@ -136,8 +159,8 @@ fn advice(number: &Number) -> &'static str {
     }
 }
 
-/// The numbers, what is repeated worst, what was held back, and what comes next.
-pub fn text(out: &Path, numbers: &[Number], twin: &Twin, measured: &Measured, predicted: &Predicted) -> String {
+/// What became of every number.
+fn numbers_of(numbers: &[Number], twin: &Twin) -> String {
     let mut text = String::new();
     let mut table = Table::new(&["Number", "value", "95 %", "how"]);
     for ((number, found), value) in numbers.iter().zip(&twin.found).zip(&twin.values) {
@@ -154,22 +177,6 @@ pub fn text(out: &Path, numbers: &[Number], twin: &Twin, measured: &Measured, pr
         });
     }
     table.write_left(&mut text);
-    let mut worst = repeated(twin, measured);
-    worst.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
-    worst.truncate(SHOWN);
-    listed(&mut text, "Repeated worst", &worst);
-    listed(&mut text, "Held back", &held_back(measured, predicted));
-    text.push('\n');
-    for line in sentences(twin, measured, predicted) {
-        let _ = writeln!(text, "{line}");
-    }
-    let shown = out.display();
-    let _ = writeln!(text, "\n{shown} is a machine like any other:");
-    let _ = writeln!(text, "  tailback run gpcnet --on {shown} --nodes N");
-    let _ = writeln!(
-        text,
-        "  tailback machine sensitivity {shown} --out DIR    what the numbers do that are not identified"
-    );
     text
 }
 
@@ -181,7 +188,7 @@ fn listed(text: &mut String, title: &str, pairs: &[Pair]) {
     for pair in pairs {
         let factor = pair.factor();
         table.row([
-            report::plain::line(&pair.what),
+            line(&pair.what),
             digits(pair.measured),
             pair.twin.map_or_else(|| "-".into(), digits),
             if factor.is_finite() { format!("{factor:.2}") } else { "-".into() },
