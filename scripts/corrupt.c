@@ -3,7 +3,8 @@
  * Tailback opens this as its MPI library (TAILBACK_MPI_LIB). What is not here is found in the real library, which this one needs; what is
  * here calls the real one by its profiling name. Open MPI only: its handles are pointers, so no header is needed.
  *
- *   CORRUPT_CALL   receive, put, get, allreduce or alltoall; stop: the rank is stopped after MPI_Init instead; anything else corrupts nothing
+ *   CORRUPT_CALL   receive, put, get, allreduce or alltoall; stop, early-stop or wait: the rank is stopped
+ *                  after MPI_Init or before it, or waits for ever after it; anything else corrupts nothing
  *   CORRUPT_RANK   the rank on which it happens (default 1), or `any`, each for itself
  *   CORRUPT_FROM   the first occurrence that is changed (default 0)
  *   CORRUPT_COUNT  how many from there on (default 1)
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef void *handle;
 
@@ -69,10 +71,12 @@ static int chosen(const char *kind, long length) {
   return at >= from && at < from + setting("CORRUPT_COUNT", 1);
 }
 
-/* A rank that is stopped when MPI has started and nobody watches over it yet. */
+/* A rank that does not come when MPI starts, or has started and nobody watches over it yet. */
 int MPI_Init_thread(int *count, char ***words, int wanted, int *given) {
+  if (chosen("early-stop", 1)) raise(SIGSTOP);
   int code = PMPI_Init_thread(count, words, wanted, given);
   if (chosen("stop", 1)) raise(SIGSTOP);
+  if (chosen("wait", 1)) pause();
   return code;
 }
 

@@ -9,7 +9,6 @@ use record::{BoxRecord, BundleRecord, Layout, MachineRecord, NetworkRecord, RunR
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// A machine, chosen.
 pub enum Target {
@@ -50,9 +49,8 @@ impl Target {
             (Some("mpi"), launch) | (None, launch @ Some(_)) => {
                 // A time that is none is refused when all options are read.
                 if let Ok(Some(patience)) = options::patience(args) {
-                    // Libraries take longer to start than to do anything else, and the longer the more ranks there are.
                     let ranks = launch.and_then(|l| l.ranks).unwrap_or(1);
-                    mpi::begin_within(10 * patience + Duration::from_millis(20) * ranks as u32);
+                    mpi::watch_start(mpi::Start { patience, ranks, stopped: crate::sentinel::stopped_sibling });
                 }
                 Target::start_mpi(args)
             }

@@ -74,58 +74,29 @@ pub fn end_within(patience: Duration) {
     let _ = END_WITHIN.set(patience);
 }
 
-/// How long the start may take; for ever unless somebody says.
-static BEGIN_WITHIN: OnceLock<Duration> = OnceLock::new();
-/// Whether it is over.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-
-/// From MPI_Init to [`begun`] it may take so long. All ranks wait for each other there, and nobody can tell yet which of them is not there.
-pub fn begin_within(patience: Duration) {
-    let _ = BEGIN_WITHIN.set(patience);
-}
-
-/// The ranks have found each other, and somebody else watches them from now on.
-pub fn begun() {
-    BEGUN.store(true, Ordering::SeqCst);
-}
-
-/// Starts MPI by `init`. If that and what follows take too long this process ends itself.
-pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
-    if let Some(patience) = BEGIN_WITHIN.get() {
-        let why = "the ranks have not found each other: one may be stopped or not started (--hang-after)";
-        after(*patience, why, || !BEGUN.load(Ordering::SeqCst));
-    }
-    init()
-}
-
 /// Ends MPI by `finalize`. If that takes too long this process ends itself, since no daemon is there that MPI_Abort could reach.
 pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
-    let why = "MPI_Finalize has not returned: the launcher or a daemon of it may be stopped";
     let done = Arc::new(AtomicBool::new(false));
     if let Some(patience) = END_WITHIN.get() {
         let done = done.clone();
-        after(*patience, why, move || !done.load(Ordering::SeqCst));
+        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
+        let watchdog = std::thread::Builder::new().spawn(move || {
+            std::thread::sleep(*patience);
+            if !done.load(Ordering::SeqCst) {
+                let why = "MPI_Finalize has not returned: the launcher or a daemon of it may be stopped";
+                give_up(&format!("after {:.0} s {why}", patience.as_secs_f64()));
+            }
+        });
+        drop(watchdog);
     }
     let code = finalize();
     done.store(true, Ordering::SeqCst);
     code
 }
 
-/// Ends this process after a while if it hangs then.
-fn after(patience: Duration, why: &'static str, hangs: impl Fn() -> bool + Send + 'static) {
-    #[expect(clippy::disallowed_methods, reason = "real time is meant")]
-    let watchdog = std::thread::Builder::new().spawn(move || {
-        std::thread::sleep(patience);
-        if hangs() {
-            give_up(patience, why);
-        }
-    });
-    drop(watchdog);
-}
-
-fn give_up(patience: Duration, why: &str) -> ! {
+/// Ends this process although MPI is in the middle of something.
+pub(crate) fn give_up(reason: &str) -> ! {
     let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
-    let reason = format!("after {:.0} s {why}", patience.as_secs_f64());
     let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
     // SAFETY: it ends the process and touches nothing of it. What runs at a usual exit would wait for MPI again.
     unsafe { _exit(1) }

@@ -47,8 +47,13 @@ pub fn launched() -> Option<Launch> {
 /// This process's rank as its launcher told it, for what happens before MPI starts.
 pub fn rank() -> Option<usize> {
     launched()?;
+    rank_in(&|name| std::env::var(name).ok())
+}
+
+/// The rank that a launcher wrote into an environment.
+pub fn rank_in(get: &dyn Fn(&str) -> Option<String>) -> Option<usize> {
     let told = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
-    told.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+    told.iter().find_map(|name| get(name)?.trim().parse().ok())
 }
 
 /// [`launched`] in a given environment.

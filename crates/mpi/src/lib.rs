@@ -7,7 +7,7 @@
 //! abi           handle types and constants of the three binary interfaces
 //! table         typed functions, looked up in the loaded library; generic over the interface
 //! communicator  Comm: messages and collectives         pending, window: operations under way, remote memory
-//! machine       start, facts, end                      abort: the early end, on all ranks
+//! machine       start, facts, end                      begin, abort: who watches the start, and the early end
 //! ```
 //!
 //! Calls do not fail: an error of MPI's is printed with the call and the rank, and ends the job on all ranks, as does a
@@ -18,6 +18,7 @@
 
 mod abi;
 mod abort;
+mod begin;
 mod communicator;
 mod context;
 mod error;
@@ -32,8 +33,9 @@ mod window;
 mod yardstick;
 
 pub use abi::Kind;
-pub use abort::{abort, begin_within, begun, end_within, leave, tell_before_end};
+pub use abort::{abort, end_within, leave, tell_before_end};
+pub use begin::{Start, begun, watch_start};
 pub use error::MpiError;
 pub use find::{Found, find};
-pub use launch::{Launch, Launcher, launched, rank};
+pub use launch::{Launch, Launcher, launched, rank, rank_in};
 pub use machine::{Facts, MpiMachine};

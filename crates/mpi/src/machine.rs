@@ -1,7 +1,8 @@
 //! The machine: MPI from its start to its end.
 
 use crate::abi::{Abi, Kind, Mpich, OpenMpi, Standard, THREAD_NAMES};
-use crate::abort::{Running, arm, begin_by, disarm, end_by};
+use crate::abort::{Running, arm, disarm, end_by};
+use crate::begin::begin_by;
 use crate::communicator::Communicator;
 use crate::context::Context;
 use crate::find::Found;

@@ -5,12 +5,14 @@
 //! connection, or of a process on the same node), and only when rank 0 has seen no sign of life for a while does it ask everybody. Who
 //! computes for hours answers; who is stopped does not. A deputy asks rank 0 in the same way.
 //!
-//! Where connections cannot be made a run goes on without: silence is then all that is noticed.
+//! Where connections cannot be made a run goes on without: silence is then all that is noticed. Before they are made, while MPI starts,
+//! every rank looks at the processes of its own host.
 
 mod guard;
 mod head;
 mod line;
 mod peers;
+mod siblings;
 
 use crate::progress::Watch;
 use bench::wire;
@@ -18,6 +20,7 @@ use comm::Comm;
 use line::{Line, Message};
 use peers::Peers;
 use serde::{Deserialize, Serialize};
+pub use siblings::stopped_sibling;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

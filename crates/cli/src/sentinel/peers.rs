@@ -40,13 +40,13 @@ impl Peers {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+pub enum State {
     Runs,
     Stopped,
     Gone,
 }
 
-fn state(pid: u32) -> State {
+pub fn state(pid: u32) -> State {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return State::Gone };
     // After the name, which may hold anything.
     match text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()) {

@@ -1,0 +1,87 @@
+//! Other ranks of this job on this host, found without MPI and before it has started.
+
+use super::peers::{State, state};
+use std::fs;
+use std::path::PathBuf;
+
+/// What tells that two processes are of one job where they have not one parent: PMIx names jobs.
+const JOB: &str = "PMIX_NAMESPACE";
+
+/// A rank of this job that is stopped, `rank 3 on node17`, if there is one on this host.
+pub fn stopped_sibling() -> Option<String> {
+    let me = Process(std::process::id());
+    let others = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let rank = others
+        .filter(|pid| *pid != me.0 && state(*pid) == State::Stopped)
+        .find_map(|pid| Process(pid).rank_with(&me))?;
+    Some(format!("rank {rank} on {}", crate::host::name()))
+}
+
+struct Process(u32);
+
+impl Process {
+    /// Its rank, if it runs this program in the job of the other.
+    fn rank_with(&self, other: &Process) -> Option<usize> {
+        if self.program()? != other.program()? {
+            return None;
+        }
+        let job = self.told(JOB);
+        let one = job.is_some() && job == other.told(JOB) || self.parent()? == other.parent()?;
+        mpi::rank_in(&|name| self.told(name)).filter(|_| one)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{name}", self.0))
+    }
+
+    fn program(&self) -> Option<PathBuf> {
+        fs::read_link(self.file("exe")).ok()
+    }
+
+    fn parent(&self) -> Option<u32> {
+        let text = fs::read_to_string(self.file("stat")).ok()?;
+        // After the name, which may hold anything, come the state and the parent.
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// A variable of its environment.
+    fn told(&self, name: &str) -> Option<String> {
+        let all = fs::read(self.file("environ")).ok()?;
+        let pair = |variable: &[u8]| {
+            let text = std::str::from_utf8(variable).ok()?;
+            text.split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+        };
+        all.split(|byte| *byte == 0).find_map(pair)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::process::{Child, Command};
+
+    /// Stopped as soon as it runs `sleep`, which takes a moment after it was started.
+    fn stopped_sleep(environment: &[(&str, &str)]) -> Child {
+        let child = Command::new("sleep").arg("60").envs(environment.iter().copied()).spawn().unwrap();
+        kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+        while state(child.id()) != State::Stopped {
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    #[test]
+    fn a_sibling_runs_the_same_program_in_the_same_job() {
+        let told = [("PMI_RANK", "3"), (JOB, "a")];
+        let mut children = [&told[..], &told, &[(JOB, "a")]].map(stopped_sleep);
+        let [one, same, nobody] = [0, 1, 2].map(|i| Process(children[i].id()));
+        assert_eq!(one.rank_with(&same), Some(3));
+        assert_eq!(one.rank_with(&Process(std::process::id())), None, "another program");
+        assert_eq!(nobody.rank_with(&one), None, "it has no rank");
+        children.iter_mut().for_each(|child| {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+    }
+}
