@@ -50,7 +50,7 @@ impl Target {
                 // A time that is none is refused when all options are read.
                 if let Ok(Some(patience)) = options::patience(args) {
                     let ranks = launch.and_then(|l| l.ranks).unwrap_or(1);
-                    mpi::watch_start(mpi::Start { patience, ranks, stopped: crate::sentinel::stopped_sibling });
+                    mpi::watch_start(mpi::Start { patience, ranks, stopped: crate::sentinel::stopped_here });
                 }
                 Target::start_mpi(args)
             }

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// How long MPI_Abort may take to end this process before the process ends itself; the launcher then ends the others.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The same for a process that was told to end: whoever told it, mostly the launcher, waits for it, and for one after the other.
+const ASKED: Duration = Duration::from_millis(300);
+
 /// How long the launcher is given to forward the reason.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -98,8 +101,12 @@ pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
 pub(crate) fn give_up(reason: &str) -> ! {
     let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
     let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
+    leave_now(1)
+}
+
+fn leave_now(code: c_int) -> ! {
     // SAFETY: it ends the process and touches nothing of it. What runs at a usual exit would wait for MPI again.
-    unsafe { _exit(1) }
+    unsafe { _exit(code) }
 }
 
 /// Lets somebody know why this process ends the job, just before it does; whether the word got through.
@@ -137,9 +144,13 @@ fn finish(code: i32, reason: &str, print: bool) -> ! {
     let _ = std::io::stdout().flush();
     if let Some(running) = running {
         #[expect(clippy::disallowed_methods, reason = "real time is meant")]
-        let watchdog = std::thread::Builder::new().spawn(|| {
-            std::thread::sleep(PATIENCE);
-            std::process::abort();
+        let watchdog = std::thread::Builder::new().spawn(move || {
+            if print {
+                std::thread::sleep(PATIENCE);
+                std::process::abort();
+            }
+            std::thread::sleep(ASKED);
+            leave_now(code)
         });
         // Without threads to spare there is no watchdog, and MPI_Abort is trusted.
         drop(watchdog);

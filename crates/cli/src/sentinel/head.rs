@@ -90,7 +90,7 @@ impl Head {
             messages.into_iter().for_each(|message| self.take(index, message));
             if !there {
                 let Guard { rank, left, .. } = self.guards.remove(index);
-                // A rank that called to raise an alarm hangs up, too; only a guard that leaves without a word is dead.
+                // Only a guard that leaves without a word is dead.
                 if let Some(rank) = rank.filter(|rank| !left && self.is_guard(*rank)) {
                     self.mourn(Some(rank));
                 }
@@ -119,7 +119,11 @@ impl Head {
                 }
             }
             Message::Died { rank } => self.mourn(Some(rank)),
-            Message::Alarm { reason } => *lock(&self.post.alarm) = Some(reason),
+            Message::Alarm { reason } => {
+                // Who calls to say so hangs up, is not asked, and is not dead.
+                guard.left = true;
+                *lock(&self.post.alarm) = Some(reason);
+            }
             Message::Bye { reason } => self.leaves(index, &reason),
             Message::Hello { .. } => {}
         }
@@ -193,4 +197,45 @@ fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let text = names[..names.len() - more].join(", ");
     if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Invitation, Member};
+    use super::*;
+    use std::net::TcpStream;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    /// Rank 0 of three nodes with one rank each.
+    fn head() -> Head {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let members = (0..3).map(|node| Member { host: format!("n{node}"), pid: std::process::id(), node }).collect();
+        let invitation = Invitation { addresses: vec![listener.local_addr().unwrap()], token: "secret".into() };
+        let (over, alarm, line) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
+        let post = Arc::new(Post { rank: 0, members, invitation, over, alarm, line });
+        let watch = Watch::new(true, false, None);
+        let (patience, peers) = (Duration::from_secs(5), Peers::new(std::iter::empty()));
+        Head { post, listener, watch, patience, peers, guards: Vec::new(), left: Vec::new(), round: None, number: 0 }
+    }
+
+    #[test]
+    fn who_calls_to_raise_an_alarm_and_hangs_up_is_not_dead() {
+        let mut head = head();
+        let stream = TcpStream::connect(head.post.invitation.addresses[0]).unwrap();
+        let mut caller = Line::new(stream).unwrap();
+        caller.send(&Message::Hello { token: "secret".into(), rank: 2 });
+        caller.send(&Message::Alarm { reason: "silence".into() });
+        while head.guards.is_empty() {
+            head.welcome();
+        }
+        drop(caller);
+        // A death would end the process here.
+        while !head.guards.is_empty() {
+            wait(&[head.guards[0].line.as_fd()], LOOK);
+            head.hear(&[true]);
+        }
+        assert_eq!(lock(&head.post.alarm).as_deref(), Some("silence"));
+    }
 }

@@ -1,4 +1,4 @@
-//! Other ranks of this job on this host, found without MPI and before it has started.
+//! Who of this job is stopped on this host, found without MPI and before it has started.
 
 use super::peers::{State, state};
 use std::fs;
@@ -7,9 +7,13 @@ use std::path::PathBuf;
 /// What tells that two processes are of one job where they have not one parent: PMIx names jobs.
 const JOB: &str = "PMIX_NAMESPACE";
 
-/// A rank of this job that is stopped, `rank 3 on node17`, if there is one on this host.
-pub fn stopped_sibling() -> Option<String> {
+/// A rank of this job, `rank 3 on node17`, or the launcher of this rank, if one of them is stopped.
+pub fn stopped_here() -> Option<String> {
     let me = Process(std::process::id());
+    if let Some(parent) = me.parent().filter(|pid| state(*pid) == State::Stopped) {
+        let name = fs::read_to_string(Process(parent).file("comm")).unwrap_or_default();
+        return Some(format!("the launcher ({}, process {parent}) on {}", name.trim(), crate::host::name()));
+    }
     let others = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let rank = others
         .filter(|pid| *pid != me.0 && state(*pid) == State::Stopped)
