@@ -1,5 +1,6 @@
 //! Tests by themselves: the samples of each, and the numbers that kernels give beside them.
 
+use super::impact;
 use crate::facts::verdict;
 use crate::grid::{Grid, exact};
 use crate::known::{mean, quantile};
@@ -21,11 +22,14 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         // Tests of HPC Challenge have the columns that people know; their samples stand behind those.
         let has_columns = own.iter().all(|(p, _)| matches!(p.about, About::Test { mode: Some(_), .. }));
         let mut section = Section::with_room(if has_columns { Room::Verbose } else { Room::Terminal }, "Tests");
-        if !view.canaries.is_empty() && view.canaries.iter().all(|c| c.loaded.is_none()) {
+        if !view.canaries.is_empty() && !impact::is_loaded(view) {
             section.say("Each test ran alone: this says how fast the machine is, not what congestion does to it.");
         }
         section.list(samples("Tests", &own));
         all.push(section);
+    }
+    if !impact::is_loaded(view) {
+        all.extend(impact::tails(view));
     }
     let every: Vec<_> = view.sampled().collect();
     if !every.is_empty() {
@@ -99,10 +103,12 @@ fn named(view: &View<'_>) -> Grid {
     grid
 }
 
-/// Figures of merit of tests that are no canaries (HPC Challenge's, for instance) and that no model stands for.
+/// Figures of merit of canaries that all ran alone, and of tests that are none (HPC Challenge's, for instance) and that no model stands for.
 pub fn merits(view: &View<'_>) -> Vec<Merit> {
+    let mut all = if impact::is_loaded(view) { Vec::new() } else { impact::of_canaries(view) };
     let alone = |p: &PhaseRecord| matches!(&p.about, About::Alone { test } if view.has_canary(test));
     let of_canary = |p: &PhaseRecord| alone(p) || view.in_impacts(p);
     let phases = view.record.phases.iter().filter(|p| !of_canary(p) && !is_one_of_many(p));
-    phases.flat_map(|p| of_phase(&view.record.plan.suite, p)).collect()
+    all.extend(phases.flat_map(|p| of_phase(&view.record.plan.suite, p)));
+    all
 }

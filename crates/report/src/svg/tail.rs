@@ -82,6 +82,10 @@ pub fn tails(title: &str, about: &str, axis: &str, lines: &[Line<'_>]) -> Option
             }
             stairs.push(*point);
         }
+        if let [(only, _)] = line.tail[..] {
+            // Samples that are all alike: none is worse.
+            stairs.push((only, least));
+        }
         frame.line(line.class, &stairs);
     }
     Some(frame)
@@ -104,6 +108,8 @@ mod tests {
         assert!(tails("t", "a", "x", &[]).is_none());
         let one = Line { class: "s0", name: "alone".into(), tail: vec![(1.0, 1.0)] };
         let text = tails("t", "a", "x", &[one]).unwrap().svg.finish("p");
+        // A line of one point would not be seen: it goes down.
+        assert!(text.contains("class=\"mark s0\"") && text.contains("V206.7"), "{text}");
         assert!(text.contains("1 in 100") && text.contains("all"), "{text}");
     }
 }

@@ -26,12 +26,24 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     all.extend(placements::section(&view.canaries));
     all.extend(matrix(&view.canaries));
     all.extend(throughput(&view.canaries));
-    all.extend(distributions::sections(&view.canaries));
+    if is_loaded(view) {
+        all.extend(tails(view));
+    }
     all
 }
 
+/// Whether any canary ran under load. Without, canaries are tests like others, and that subject tells of them.
+pub fn is_loaded(view: &View<'_>) -> bool {
+    view.canaries.iter().any(|c| c.loaded.is_some())
+}
+
+/// Pictures of the samples of canaries.
+pub fn tails(view: &View<'_>) -> Vec<Section> {
+    distributions::sections(&view.canaries)
+}
+
 fn impacts(view: &View<'_>) -> Option<Section> {
-    if view.canaries.iter().all(|c| c.loaded.is_none()) {
+    if !is_loaded(view) {
         return None;
     }
     let mut section = Section::new("Impact of congestion");
@@ -259,8 +271,13 @@ fn bars_of(bars: &[(String, f64)]) -> Svg {
     rows.svg
 }
 
-/// Figures of merit of tests that ran alone.
+/// Figures of merit of canaries, where some ran under load.
 pub fn merits(view: &View<'_>) -> Vec<Merit> {
+    if is_loaded(view) { of_canaries(view) } else { Vec::new() }
+}
+
+/// Figures of merit of canaries.
+pub fn of_canaries(view: &View<'_>) -> Vec<Merit> {
     let mut all = Vec::new();
     for canary in &view.canaries {
         of_canary(&mut all, view, canary);

@@ -19,9 +19,15 @@ pub fn section(found: &Study) -> Option<Section> {
         return None;
     }
     let mut section = Section::new("Max-rate");
-    found.fits.iter().take(SPOKEN).for_each(|fitted| section.say(filled(fitted)));
+    // One pair says nothing of how many fill a node.
+    let several = found.fits.iter().filter(|fitted| has_several(fitted));
+    several.take(SPOKEN).for_each(|fitted| section.say(filled(fitted)));
     section.list(table(found));
     Some(section)
+}
+
+fn has_several(fitted: &Fitted) -> bool {
+    fitted.rates.iter().any(|cell| cell.pairs > 1)
 }
 
 /// How many processes fill the node, and what splitting a message gains.
@@ -47,7 +53,7 @@ fn table(found: &Study) -> Grid {
     for fitted in &found.fits {
         let phases = &fitted.report.phases;
         let (small, large) = (phases.first().map(|p| p.chosen()), phases.last().map(|p| p.chosen()));
-        let node = phases.last().and_then(|p| p.fit("m3"));
+        let node = phases.last().and_then(|p| p.fit("m3")).filter(|_| has_several(fitted));
         // Both are linear, so that they turn the scale of a value into that of its one-way value.
         let (time, rate) = (fitted.pattern.one_way_seconds(1e6), fitted.pattern.one_way_core_rate(1e-9));
         let eager = found.probes.iter().find(|p| p.class == fitted.class).map_or("-".into(), |p| eager(p.outcome));
@@ -73,6 +79,10 @@ fn cell(fit: Option<&Fit>, names: &[&str], scale: f64) -> String {
         return format!(">= {}", digits(value * scale));
     }
     let interval = low.zip(*high).map(|(low, high)| Interval { low, high });
+    // What may as well be nothing, or twice as much, is no number.
+    if interval.is_some_and(|i| i.relative(value) > 1.0) {
+        return "-".into();
+    }
     known(Known { value, interval }, scale)
 }
 
