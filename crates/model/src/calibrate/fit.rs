@@ -4,6 +4,10 @@
 //! side by side, and a step tries several dampings at once. A derivative-free search would need ten times the runs and could not say
 //! what this must: which numbers the data tell. A number is told if its interval is narrower than [`TOLD`]; where only a sum of two shows
 //! in the data, one is kept as it was and the other is told *with* it. Intervals leave what is kept as open as it is.
+//!
+//! Two things would make numbers look told that are not. A limit that nothing reaches shows on one side alone, so what counts is the
+//! weaker slope of both. And flows that wait for each other may give something else for the slightest change: no twin can be asked to
+//! repeat that, so what moves when all numbers are moved by [`JITTER`] is known only so well.
 
 /// A number that may be moved.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +38,11 @@ pub enum Found {
         /// Numbers that were kept and could stand in for a part of it, if it is not told without them.
         with: Vec<String>,
     },
+    /// The data do not, but for that its default does not fit: it is a limit that is not reached.
+    Beyond {
+        /// Where the search has left it.
+        value: f64,
+    },
     /// The data do not: its default is kept.
     Kept,
 }
@@ -57,6 +66,12 @@ pub struct Twin {
 pub const TOLD: f64 = 0.2;
 /// Derivatives are differences of so much, as a logarithm: more than the noise of one simulated run.
 const DIFFERENCE: f64 = 0.05;
+/// A machine whose numbers are moved by so little, as a logarithm, is the same to every measurement.
+const JITTER: f64 = 1e-3;
+/// So many of them show what is chaotic.
+const JITTERED: u64 = 4;
+/// A default that makes the sum of squares larger by so many times what one number is expected to add does not fit.
+const UNFIT: f64 = 9.0;
 /// What is assumed of every number before anything is measured: a standard deviation of its logarithm. It only keeps those at home
 /// that the data do not tell.
 const PRIOR: f64 = 1.5;
@@ -76,6 +91,9 @@ const HALF: f64 = 1.96;
 /// What a batch of machines gives, for each what was seen in its order. Machines are values of all knobs.
 pub type Simulate<'a, E> = dyn FnMut(&[Vec<f64>]) -> Result<Vec<Vec<Option<f64>>>, E> + 'a;
 
+/// Numbers that are not told, and those of them that no other stands in for.
+type Left<'a> = (&'a [usize], &'a [usize]);
+
 struct Search<'a, 'b, E> {
     knobs: &'a [Knob],
     /// Logarithm and error of what was seen.
@@ -93,24 +111,36 @@ struct Point {
     sum: f64,
 }
 
+impl Point {
+    /// The sum of squares without the prior's.
+    fn misfit(&self) -> f64 {
+        dot(&self.residuals, &self.residuals)
+    }
+}
+
 /// Finds the numbers that repeat what was seen (value and error) best.
 pub fn fit<E>(knobs: &[Knob], seen: &[(f64, f64)], simulate: &mut Simulate<'_, E>) -> Result<Twin, E> {
     let seen = seen.iter().map(|(value, error)| (value.ln(), *error)).collect();
     let mut search = Search { knobs, seen, simulate, runs: 0 };
     let mut free: Vec<usize> = (0..knobs.len()).collect();
     let start: Vec<f64> = knobs.iter().map(|k| k.start.clamp(k.least.max(f64::MIN_POSITIVE), k.most).ln()).collect();
-    let mut point = search.points(vec![start])?.remove(0);
+    let first = search.points(vec![start])?.remove(0);
+    let near = search.descend(first, &free)?;
+    let mut point = search.doubt(near)?;
+    let mut beyond = Vec::new();
     loop {
-        let (best, slopes) = search.descend(point, &free)?;
-        point = best;
-        let known = Known::new(&point, &slopes, free.len());
+        point = search.descend(point, &free)?;
+        let known = Known::new(&point, &search.slopes(&point, &free)?, free.len());
         let Some(worst) = known.least_told() else { break };
         // With it everything that no other number could stand in for: each of those would go in its turn.
-        let left: Vec<usize> = known.untold(worst).into_iter().map(|i| free[i]).collect();
+        let untold = known.untold(worst);
+        // What another number stands in for fits with any value, once that has moved.
+        let lonely = untold.iter().filter(|i| known.partners(**i).is_empty()).map(|i| free[*i]).collect::<Vec<_>>();
+        let left: Vec<usize> = untold.into_iter().map(|i| free[i]).collect();
         free.retain(|k| !left.contains(k));
-        let mut x = point.x.clone();
-        left.iter().for_each(|&k| x[k] = kept(&knobs[k]));
-        point = search.points(vec![x])?.remove(0);
+        let (there, limits) = search.leave(&point, (&left, &lonely), known.scale)?;
+        point = there;
+        beyond.extend(limits);
     }
     // What is kept is not known: how well the others are known without it takes the slopes of all.
     let all: Vec<usize> = (0..knobs.len()).collect();
@@ -118,7 +148,7 @@ pub fn fit<E>(knobs: &[Knob], seen: &[(f64, f64)], simulate: &mut Simulate<'_, E
         point.x.iter().zip(knobs).map(|(x, k)| if *x == kept(k) { k.start.ln() } else { *x }).collect();
     let whole = search.points(vec![away])?.remove(0);
     let slopes = search.slopes(&whole, &all)?;
-    Ok(search.twin(&point, &free, &Known::new(&point, &slopes, free.len())))
+    Ok(search.twin(&point, (&free, &beyond), &Known::new(&point, &slopes, free.len())))
 }
 
 /// The logarithm of what is kept; a number that is zero stays as good as that.
@@ -155,36 +185,77 @@ impl<E> Search<'_, '_, E> {
         x.iter().zip(self.knobs).map(away).sum()
     }
 
-    /// Steps down from a point by moving some numbers; where it ended, and the slopes there.
-    fn descend(&mut self, from: Point, free: &[usize]) -> Result<(Point, Vec<Vec<f64>>), E> {
+    /// Steps down from a point by moving some numbers: where it ended.
+    fn descend(&mut self, from: Point, free: &[usize]) -> Result<Point, E> {
         let mut here = from;
-        let mut slopes = self.slopes(&here, free)?;
+        let mut slopes = self.rises(&here, free, DIFFERENCE)?;
         for _ in 0..STEPS {
             let tries: Vec<Vec<f64>> = DAMPINGS.iter().filter_map(|d| self.step(&here, &slopes, free, *d)).collect();
             let found = self.points(tries)?.into_iter().min_by(|a, b| a.sum.total_cmp(&b.sum));
             let Some(better) = found.filter(|p| p.sum < here.sum) else { break };
             let worth = better.sum < (1.0 - WORTH) * here.sum;
             here = better;
-            slopes = self.slopes(&here, free)?;
             if !worth {
                 break;
             }
+            slopes = self.rises(&here, free, DIFFERENCE)?;
         }
-        Ok((here, slopes))
+        Ok(here)
     }
 
-    /// What each free number does to each residual.
-    fn slopes(&mut self, here: &Point, free: &[usize]) -> Result<Vec<Vec<f64>>, E> {
+    /// What each free number does to each residual when it is moved so far.
+    fn rises(&mut self, here: &Point, free: &[usize], by: f64) -> Result<Vec<Vec<f64>>, E> {
         let moved = |k: &usize| {
             let mut x = here.x.clone();
-            x[*k] += DIFFERENCE;
+            x[*k] += by;
             x
         };
         let there = self.points(free.iter().map(moved).collect())?;
-        let slope = |p: Point| -> Vec<f64> {
-            p.residuals.iter().zip(&here.residuals).map(|(a, b)| (a - b) / DIFFERENCE).collect()
+        let rise =
+            |p: Point| -> Vec<f64> { p.residuals.iter().zip(&here.residuals).map(|(a, b)| (a - b) / by).collect() };
+        Ok(there.into_iter().map(rise).collect())
+    }
+
+    /// What each free number does to each residual, whichever way it goes: the weaker of both sides.
+    fn slopes(&mut self, here: &Point, free: &[usize]) -> Result<Vec<Vec<f64>>, E> {
+        let (up, down) = (self.rises(here, free, DIFFERENCE)?, self.rises(here, free, -DIFFERENCE)?);
+        let weaker = |(a, b): (f64, f64)| if a * b <= 0.0 { 0.0 } else { a.abs().min(b.abs()).copysign(a) };
+        Ok(up.into_iter().zip(down).map(|(a, b)| a.into_iter().zip(b).map(weaker).collect()).collect())
+    }
+
+    /// Learns what no twin can repeat: what moves although next to nothing was changed.
+    fn doubt(&mut self, here: Point) -> Result<Point, E> {
+        let knobs = self.knobs;
+        let near = |t: u64| -> Vec<f64> {
+            let away =
+                |k: usize| if spec::Rng::new(0, "jitter", t << 32 | k as u64).unit() < 0.5 { -JITTER } else { JITTER };
+            let moved =
+                |(k, x): (usize, &f64)| if knobs[k].default <= 0.0 && *x == kept(&knobs[k]) { *x } else { x + away(k) };
+            here.x.iter().enumerate().map(moved).collect()
         };
-        Ok(there.into_iter().map(slope).collect())
+        let there = self.points((0..JITTERED).map(near).collect())?;
+        for (i, (_, error)) in self.seen.iter_mut().enumerate() {
+            let moved = |p: &Point| (p.residuals[i] - here.residuals[i]) * *error;
+            let spread = (there.iter().map(|p| moved(p).powi(2)).sum::<f64>() / JITTERED as f64).sqrt();
+            *error = error.hypot(spread);
+        }
+        Ok(self.point(here.x, here.given))
+    }
+
+    /// Takes back numbers that are not told: to their defaults, but for those whose default does not fit, which are limits that are not
+    /// reached; and those.
+    fn leave(&mut self, from: &Point, (left, lonely): Left<'_>, scale: f64) -> Result<(Point, Vec<usize>), E> {
+        let knobs = self.knobs;
+        let back = |which: &[usize]| {
+            let mut x = from.x.clone();
+            which.iter().for_each(|&k| x[k] = kept(&knobs[k]));
+            x
+        };
+        let alone = self.points(lonely.iter().map(|k| back(&[*k])).collect())?;
+        let unfit = |p: &Point| p.misfit() > from.misfit() + UNFIT * scale * scale;
+        let limits: Vec<usize> = lonely.iter().zip(&alone).filter(|(_, p)| unfit(p)).map(|(k, _)| *k).collect();
+        let rest: Vec<usize> = left.iter().copied().filter(|k| !limits.contains(k)).collect();
+        Ok((self.points(vec![back(&rest)])?.remove(0), limits))
     }
 
     fn step(&self, here: &Point, slopes: &[Vec<f64>], free: &[usize], damping: f64) -> Option<Vec<f64>> {
@@ -204,9 +275,10 @@ impl<E> Search<'_, '_, E> {
         Some(x)
     }
 
-    fn twin(&self, point: &Point, free: &[usize], known: &Known) -> Twin {
+    fn twin(&self, point: &Point, (free, beyond): (&[usize], &[usize]), known: &Known) -> Twin {
         let values = self.values(&point.x);
         let mut found = vec![Found::Kept; self.knobs.len()];
+        beyond.iter().for_each(|&k| found[k] = Found::Beyond { value: values[k] });
         for &k in free {
             let half = HALF * known.deviation(k);
             let (low, high) = (values[k] * (-half).exp(), values[k] * half.exp());
@@ -312,7 +384,7 @@ mod tests {
                 assert!(low < value && value < high && with.is_empty());
                 *value
             }
-            Found::Kept => panic!("{twin:?}"),
+            _ => panic!("{twin:?}"),
         };
         assert!((value(0) / 3e-6 - 1.0).abs() < 0.02 && (value(1) / 1.2e10 - 1.0).abs() < 0.02, "{twin:?}");
         assert!(twin.misfit < 1.1 && twin.runs < 60, "{twin:?}");
@@ -335,10 +407,29 @@ mod tests {
         assert_eq!(kept, 1, "{twin:?}");
         let told = twin.found.iter().find_map(|f| match f {
             Found::Told { value, with, .. } => Some((*value, with.len())),
-            Found::Kept => None,
+            _ => None,
         });
         let (value, with) = told.unwrap();
         assert!((value / 4e-6 - 1.0).abs() < 0.02 && with == 1, "{twin:?}");
+    }
+
+    #[test]
+    fn a_limit_that_is_not_reached_is_not_told() {
+        // The default is too low, and from 4e9 on nothing depends on it.
+        let times = |x: &[f64]| [1e3, 1e5, 1e7].iter().map(|n| x[0] + n / x[1].min(4e9)).collect::<Vec<f64>>();
+        let twin = back(&[knob("overhead", 1e-6), knob("limit", 1e9)], &[2e-6, 1e10], times);
+        let Found::Beyond { value } = twin.found[1] else { panic!("{twin:?}") };
+        assert!(value > 3.9e9 && twin.values[1] == value, "{twin:?}");
+    }
+
+    #[test]
+    fn what_the_slightest_change_moves_tells_nothing() {
+        // One number is chaotic, by 30 %, and two are not.
+        let chaos = |v: f64| 1.0 + 0.3 * (v * 1e12).sin();
+        let machine = |x: &[f64]| vec![x[0], x[0] * 2.0, x[1] * chaos(x[0] * 1e6)];
+        let twin = back(&[knob("overhead", 1e-6), knob("rate", 1e9)], &[3e-6, 2e9], machine);
+        assert!(matches!(&twin.found[0], Found::Told { value, .. } if (value / 3e-6 - 1.0).abs() < 0.02), "{twin:?}");
+        assert!(!matches!(twin.found[1], Found::Told { .. }), "{twin:?}");
     }
 
     /// A machine of another kind: the interval grows with what is left over.

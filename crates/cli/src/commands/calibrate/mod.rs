@@ -155,11 +155,18 @@ fn explain(numbers: &[Number], twin: &Twin, base: &Base, remarks: &mut Remarks) 
                     false => format!("{range}, with {} as kept: only together do they show", with.join(", ")),
                 }
             }
+            Found::Beyond { value } => format!("assumed: a limit that is not reached; {}", limit(number, *value)),
             Found::Kept if number.given => format!("assumed: not identified by these data, kept from {}", base.from),
             Found::Kept => "assumed: not identified by these data, default kept".into(),
         };
         remarks.insert(number.to_string(), text);
     }
+}
+
+/// What is known of a number whose default does not fit and that the data do not tell.
+fn limit(number: &Number, value: f64) -> String {
+    let side = if value > number.value { "low" } else { "high" };
+    format!("{} is too {side}", number.kind.show(number.value))
 }
 
 /// The folder in which simulations are made, beside what is written.

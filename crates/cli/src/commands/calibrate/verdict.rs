@@ -1,5 +1,6 @@
 //! How well a twin repeats what it was fitted to, and how well it predicts what was held back.
 
+use super::limit;
 use super::runs::Measured;
 use model::calibrate::seen::again;
 use model::calibrate::{Found, Seen, Twin};
@@ -170,6 +171,10 @@ fn numbers_of(numbers: &[Number], twin: &Twin) -> String {
                 let how =
                     if with.is_empty() { "fitted".into() } else { format!("fitted with {} kept", with.join(", ")) };
                 [number.to_string(), show(*value), format!("{} to {}", show(*low), show(*high)), how]
+            }
+            Found::Beyond { value } => {
+                let how = format!("not identified: a limit that is not reached, {}", limit(number, *value));
+                [number.to_string(), show(*value), "-".into(), how]
             }
             Found::Kept => {
                 [number.to_string(), show(number.value), "-".into(), format!("not identified: {}", advice(number))]
