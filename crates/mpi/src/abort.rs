@@ -158,6 +158,9 @@ fn finish(code: i32, reason: &str, print: bool) -> ! {
         #[expect(clippy::disallowed_methods, reason = "real time is meant")]
         std::thread::sleep(LAST_WORDS);
         (running.end)(code);
+    } else if crate::begin::is_on() {
+        // What runs at a usual exit would meet MPI in the middle of its start.
+        leave_now(code)
     }
     std::process::exit(code)
 }

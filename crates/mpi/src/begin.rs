@@ -28,7 +28,8 @@ pub struct Start {
 }
 
 static START: OnceLock<Start> = OnceLock::new();
-/// Whether MPI has started on this rank.
+/// Whether MPI was asked to start on this rank, and whether it has.
+static LIBRARY_CALLED: AtomicBool = AtomicBool::new(false);
 static LIBRARY_BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether all have found each other.
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -43,12 +44,18 @@ pub fn begun() {
     BEGUN.store(true, Ordering::SeqCst);
 }
 
+/// Whether MPI is being started.
+pub(crate) fn is_on() -> bool {
+    LIBRARY_CALLED.load(Ordering::SeqCst) && !LIBRARY_BEGUN.load(Ordering::SeqCst)
+}
+
 /// Starts MPI by `init`. If that or what follows takes too long this process ends itself, and with it the job.
 pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
     if let Some(start) = START.get() {
         // Without threads to spare nobody watches.
         let _ = std::thread::Builder::new().spawn(|| watch(start));
     }
+    LIBRARY_CALLED.store(true, Ordering::SeqCst);
     let code = init();
     LIBRARY_BEGUN.store(true, Ordering::SeqCst);
     code

@@ -7,7 +7,7 @@
 //!
 //! Two things would make numbers look told that are not. A limit that nothing reaches shows on one side alone, so what counts is the
 //! weaker slope of both. And flows that wait for each other may give something else for the slightest change: no twin can be asked to
-//! repeat that, so what moves when all numbers are moved by [`JITTER`] is known only so well.
+//! repeat that, so what moves when all numbers are moved by a thousandth is known only so well.
 
 /// A number that may be moved.
 #[derive(Clone, Debug, PartialEq)]

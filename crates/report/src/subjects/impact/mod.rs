@@ -32,6 +32,9 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
     all
 }
 
+/// So many canaries have a card each; more have the table only.
+const CARDS: usize = 8;
+
 /// Whether any canary ran under load. Without, canaries are tests like others, and that subject tells of them.
 pub fn is_loaded(view: &View<'_>) -> bool {
     view.canaries.iter().any(|c| c.loaded.is_some())
@@ -48,8 +51,10 @@ fn impacts(view: &View<'_>) -> Option<Section> {
     }
     let mut section = Section::new("Impact of congestion");
     glance::answer(view).into_iter().for_each(|sentence| section.say(sentence));
-    let headlines = view.canaries.iter().filter_map(headline).collect();
-    section.blocks.push(Block::Headlines(headlines));
+    // A card for each size of a sweep would stand before the table that people know.
+    if view.canaries.len() <= CARDS {
+        section.blocks.push(Block::Headlines(view.canaries.iter().filter_map(headline).collect()));
+    }
     section.list(table(&view.canaries));
     section.say("Impact is how many times worse a test is under load: 1 is no harm. 99% is what 99 of 100 samples are no worse than.");
     match (view.record.plan.placements, placements::range(&view.canaries)) {
