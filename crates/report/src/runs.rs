@@ -20,7 +20,10 @@ fn traits(view: &View<'_>) -> [String; 7] {
         machine,
         library,
         format!("{} nodes", layout.nodes),
-        format!("{} ranks/node", layout.max_ranks_per_node),
+        match layout.max_ranks_per_node {
+            1 => "1 rank/node".into(),
+            n => format!("{n} ranks/node"),
+        },
         format!("seed {}", record.plan.seed),
         record.created.clone().unwrap_or_default(),
     ]
