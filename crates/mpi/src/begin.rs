@@ -3,7 +3,7 @@
 use crate::abort::give_up;
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// How often it is looked whether the start is over. Counted rather than timed: who is held up is more patient.
@@ -28,11 +28,15 @@ pub struct Start {
 }
 
 static START: OnceLock<Start> = OnceLock::new();
-/// Whether MPI was asked to start on this rank, and whether it has.
-static LIBRARY_CALLED: AtomicBool = AtomicBool::new(false);
-static LIBRARY_BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether all have found each other.
-static BEGUN: AtomicBool = AtomicBool::new(false);
+/// How far this rank has come: it only grows.
+static STAGE: AtomicU8 = AtomicU8::new(BEFORE);
+const BEFORE: u8 = 0;
+/// In MPI_Init.
+const IN_LIBRARY: u8 = 1;
+/// MPI has started here.
+const STARTED: u8 = 2;
+/// All have found each other.
+const TOGETHER: u8 = 3;
 
 /// The start is watched from MPI_Init to [`begun`]; not at all unless somebody says how.
 pub fn watch_start(start: Start) {
@@ -41,12 +45,12 @@ pub fn watch_start(start: Start) {
 
 /// The ranks have found each other, and somebody else watches them from now on.
 pub fn begun() {
-    BEGUN.store(true, Ordering::SeqCst);
+    STAGE.store(TOGETHER, Ordering::SeqCst);
 }
 
 /// Whether MPI is being started.
 pub(crate) fn is_on() -> bool {
-    LIBRARY_CALLED.load(Ordering::SeqCst) && !LIBRARY_BEGUN.load(Ordering::SeqCst)
+    STAGE.load(Ordering::SeqCst) == IN_LIBRARY
 }
 
 /// Starts MPI by `init`. If that or what follows takes too long this process ends itself, and with it the job.
@@ -55,9 +59,9 @@ pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
         // Without threads to spare nobody watches.
         let _ = std::thread::Builder::new().spawn(|| watch(start));
     }
-    LIBRARY_CALLED.store(true, Ordering::SeqCst);
+    STAGE.store(IN_LIBRARY, Ordering::SeqCst);
     let code = init();
-    LIBRARY_BEGUN.store(true, Ordering::SeqCst);
+    STAGE.store(STARTED, Ordering::SeqCst);
     code
 }
 
@@ -69,11 +73,12 @@ fn watch(start: &Start) {
     loop {
         #[expect(clippy::disallowed_methods, reason = "real time is meant")]
         std::thread::sleep(LOOK);
-        if BEGUN.load(Ordering::SeqCst) {
+        let stage = STAGE.load(Ordering::SeqCst);
+        if stage == TOGETHER {
             return;
         }
         looks += 1;
-        since += u32::from(LIBRARY_BEGUN.load(Ordering::SeqCst));
+        since += u32::from(stage == STARTED);
         if suspect.is_some() || looks % often == turn % often && looks >= often {
             let seen = (start.stopped)();
             // A job that was stopped as a whole goes on one by one, so a second look follows.

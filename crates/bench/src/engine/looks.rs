@@ -21,8 +21,8 @@ use spec::Rng;
 // equally long, so looks of 3 % took 5 to 10 % of an all-to-all's samples.
 const BUDGET: f64 = 0.02;
 /// Where the data of several steps have memory of their own, so many groups of steps pass for each glance.
-// Chosen: a group is of 32 KiB, so a glance follows a quarter of a MiB, as it does where messages are large. After each group glances
-// alone took 2 % of an all-to-all's samples with a core for each rank, and more without.
+// Chosen: a group is of 32 KiB, so a glance follows a quarter of a MiB. After each group glances alone took 2 % of an all-to-all's samples
+// with a core for each rank, and more without.
 const GROUPS: u64 = 8;
 /// Where so many steps fit into the memory that is kept apart, messages are of a few bytes, and all of them are always looked at.
 const SMALL: u32 = 256;

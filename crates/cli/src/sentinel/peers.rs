@@ -47,13 +47,19 @@ pub enum State {
 }
 
 pub fn state(pid: u32) -> State {
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return State::Gone };
-    // After the name, which may hold anything.
-    match text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()) {
-        Some('T' | 't') => State::Stopped,
-        Some('Z' | 'X') => State::Gone,
+    let Some(fields) = status(pid) else { return State::Gone };
+    match fields.split_whitespace().next() {
+        Some("T" | "t") => State::Stopped,
+        Some("Z" | "X") => State::Gone,
         _ => State::Runs,
     }
+}
+
+/// What the kernel says of a process, from its state on; its parent is next.
+pub fn status(pid: u32) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which may hold anything.
+    text.rsplit_once(')').map(|(_, fields)| fields.to_string())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Who of this job is stopped on this host, found without MPI and before it has started.
 
-use super::peers::{State, state};
+use super::peers::{State, state, status};
 use std::fs;
 use std::path::PathBuf;
 
@@ -43,9 +43,7 @@ impl Process {
     }
 
     fn parent(&self) -> Option<u32> {
-        let text = fs::read_to_string(self.file("stat")).ok()?;
-        // After the name, which may hold anything, come the state and the parent.
-        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        status(self.0)?.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// A variable of its environment.

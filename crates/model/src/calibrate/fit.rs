@@ -251,11 +251,17 @@ impl<E> Search<'_, '_, E> {
             which.iter().for_each(|&k| x[k] = kept(&knobs[k]));
             x
         };
-        let alone = self.points(lonely.iter().map(|k| back(&[*k])).collect())?;
+        let mut alone = self.points(lonely.iter().map(|k| back(&[*k])).collect())?;
         let unfit = |p: &Point| p.misfit() > from.misfit() + UNFIT * scale * scale;
         let limits: Vec<usize> = lonely.iter().zip(&alone).filter(|(_, p)| unfit(p)).map(|(k, _)| *k).collect();
         let rest: Vec<usize> = left.iter().copied().filter(|k| !limits.contains(k)).collect();
-        Ok((self.points(vec![back(&rest)])?.remove(0), limits))
+        // A single one was tried just now.
+        let tried = if let [only] = rest[..] { lonely.iter().position(|k| *k == only) } else { None };
+        let there = match tried {
+            Some(i) => alone.swap_remove(i),
+            None => self.points(vec![back(&rest)])?.remove(0),
+        };
+        Ok((there, limits))
     }
 
     fn step(&self, here: &Point, slopes: &[Vec<f64>], free: &[usize], damping: f64) -> Option<Vec<f64>> {
