@@ -1,7 +1,7 @@
 //! Which machine a run uses, and how that is decided.
 
 use crate::exit::{Exit, Fail};
-use crate::{host, options, slurm};
+use crate::{host, options, sentinel, slurm};
 use anyhow::Context;
 use clap::ArgMatches;
 use comm::{Comm, MachineError, Reduce, agree};
@@ -50,7 +50,8 @@ impl Target {
                 // A time that is none is refused when all options are read.
                 if let Ok(Some(patience)) = options::patience(args) {
                     let ranks = launch.and_then(|l| l.ranks).unwrap_or(1);
-                    mpi::watch_start(mpi::Start { patience, ranks, stopped: crate::sentinel::stopped_here });
+                    let (stopped, end_stopped) = (sentinel::stopped_here, sentinel::end_stopped);
+                    mpi::watch_start(mpi::Start { patience, ranks, stopped, end_stopped });
                 }
                 Target::start_mpi(args)
             }

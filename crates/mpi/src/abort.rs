@@ -99,12 +99,18 @@ pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
 
 /// Ends this process although MPI is in the middle of something.
 pub(crate) fn give_up(reason: &str) -> ! {
-    let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
-    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
+    say_leaving(reason);
     leave_now(1)
 }
 
-fn leave_now(code: c_int) -> ! {
+/// Says why this process ends.
+pub(crate) fn say_leaving(reason: &str) {
+    let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
+    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
+}
+
+/// Ends this process here and now.
+pub(crate) fn leave_now(code: c_int) -> ! {
     // SAFETY: it ends the process and touches nothing of it. What runs at a usual exit would wait for MPI again.
     unsafe { _exit(code) }
 }

@@ -1,6 +1,6 @@
 //! The start of a job: all ranks wait for each other, and nobody can tell by MPI which of them is not there.
 
-use crate::abort::give_up;
+use crate::abort::{give_up, leave_now, say_leaving};
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,6 +25,8 @@ pub struct Start {
     pub ranks: usize,
     /// Who is seen to be unable to come.
     pub stopped: fn() -> Option<String>,
+    /// Ends those of them that are ranks.
+    pub end_stopped: fn(),
 }
 
 static START: OnceLock<Start> = OnceLock::new();
@@ -65,14 +67,18 @@ pub(crate) fn begin_by(init: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
+#[expect(clippy::disallowed_methods, reason = "real time is meant")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
 fn watch(start: &Start) {
     let turn = crate::rank().unwrap_or(0).min(SPEAKERS) as u32;
     let often = (start.patience.as_millis() / LOOK.as_millis()).max(1) as u32;
     let limit = |times: u32| times * start.patience + FOR_EACH * start.ranks as u32 + turn * LOOK;
     let (mut looks, mut since, mut suspect) = (0u32, 0u32, None);
     loop {
-        #[expect(clippy::disallowed_methods, reason = "real time is meant")]
-        std::thread::sleep(LOOK);
+        pause(LOOK);
         let stage = STAGE.load(Ordering::SeqCst);
         if stage == TOGETHER {
             return;
@@ -83,7 +89,11 @@ fn watch(start: &Start) {
             let seen = (start.stopped)();
             // A job that was stopped as a whole goes on one by one, so a second look follows.
             if let Some(who) = seen.as_ref().filter(|_| seen == suspect) {
-                give_up(&format!("{who} is stopped, and the ranks have not found each other"));
+                say_leaving(&format!("{who} is stopped, and the ranks have not found each other"));
+                // The launcher hears of it, and ends the job.
+                (start.end_stopped)();
+                pause(2 * LOOK);
+                leave_now(1)
             }
             suspect = seen;
         }

@@ -20,7 +20,7 @@ use comm::Comm;
 use line::{Line, Message};
 use peers::Peers;
 use serde::{Deserialize, Serialize};
-pub use siblings::stopped_here;
+pub use siblings::{end_stopped, stopped_here};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,7 @@
 //! Who of this job is stopped on this host, found without MPI and before it has started.
 
 use super::peers::{State, state, status};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,11 +15,25 @@ pub fn stopped_here() -> Option<String> {
         let name = fs::read_to_string(Process(parent).file("comm")).unwrap_or_default();
         return Some(format!("the launcher ({}, process {parent}) on {}", name.trim(), crate::host::name()));
     }
-    let others = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let rank = others
-        .filter(|pid| *pid != me.0 && state(*pid) == State::Stopped)
-        .find_map(|pid| Process(pid).rank_with(&me))?;
+    let (rank, _) = stopped_ranks(&me).next()?;
     Some(format!("rank {rank} on {}", crate::host::name()))
+}
+
+/// Kills the ranks of this job that are stopped on this host. A launcher that ends a job lets them go on first: they would come to where the
+/// others wait, and let those go on, too, in a job that is being taken down. Open MPI's then waits for ever now and then.
+pub fn end_stopped() {
+    let me = Process(std::process::id());
+    for (_, pid) in stopped_ranks(&me) {
+        let _ = Pid::from_raw(pid as i32).map(|pid| kill_process(pid, Signal::KILL));
+    }
+}
+
+/// Ranks of the job of this one that are stopped on this host, and their processes.
+fn stopped_ranks(me: &Process) -> impl Iterator<Item = (usize, u32)> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let stopped = others.filter(|pid: &u32| *pid != me.0 && state(*pid) == State::Stopped);
+    stopped.filter_map(|pid| Some((Process(pid).rank_with(me)?, pid)))
 }
 
 struct Process(u32);
@@ -60,7 +75,6 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Pid, Signal, kill_process};
     use std::process::{Child, Command};
 
     /// Stopped as soon as it runs `sleep`, which takes a moment after it was started.
@@ -81,6 +95,7 @@ mod tests {
         assert_eq!(one.rank_with(&same), Some(3));
         assert_eq!(one.rank_with(&Process(std::process::id())), None, "another program");
         assert_eq!(nobody.rank_with(&one), None, "it has no rank");
+        assert_eq!(stopped_ranks(&one).collect::<Vec<_>>(), [(3, same.0)]);
         children.iter_mut().for_each(|child| {
             child.kill().unwrap();
             child.wait().unwrap();
