@@ -319,6 +319,17 @@ mod tests {
     }
 
     #[test]
+    fn a_fit_through_all_points_claims_no_interval() {
+        let options = Options { replicates: 40, phase_starts: Some(vec![]), ..Options::default() };
+        let with_intervals = |sizes| {
+            let report = analyse(&points(sizes, 1, |n, _| 2e-6 + n.powf(1.02) / 1e9), &options).unwrap();
+            report.phases[0].chosen().estimates.iter().filter(|e| e.low.is_some()).count()
+        };
+        assert_eq!(with_intervals(10..12), 0);
+        assert!(with_intervals(10..15) > 0);
+    }
+
+    #[test]
     fn one_size_is_fitted_with_its_limit_and_nothing_is_refused() {
         let report = analyse(&points(10..11, 8, |n, k| 2e-6 + n / 1e9 * k), &quick()).unwrap();
         let fit = report.phases[0].chosen();

@@ -17,8 +17,12 @@ use std::collections::BTreeMap;
 const TAIL: f64 = 0.025;
 
 /// Fills in the intervals of a fit's estimates from so many replicates. An estimate that was not finite in every replicate
-/// gets no interval: half an interval would look like knowledge.
+/// gets no interval: half an interval would look like knowledge. Neither does a fit that has no point to spare: it goes through
+/// all of them, and how far the model is off cannot be seen.
 pub fn intervals(model: &Model, data: &Data<'_>, fit: &mut Fit, replicates: usize, seed: u64) {
+    if data.points.len() <= model.freedom {
+        return;
+    }
     let parts = Parts::of(model, data, fit);
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); fit.estimates.len()];
     for i in 0..replicates {
