@@ -1,5 +1,6 @@
 //! `tailback`: measure, model and predict congestion in HPC networks.
 
+mod children;
 mod commands;
 mod cost;
 mod drive;

@@ -2,8 +2,11 @@
 
 mod common;
 
-use common::{folder, tailback, text};
+use common::{command, folder, tailback, text};
+use rustix::process::{Pid, Signal};
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
 
 /// Three nodes behind one switch, with numbers that are no defaults.
 const HIDDEN: &str = "nodes = 3\nranks_per_node = 1\n[host]\nsend_overhead = \"400ns\"\nrecv_overhead = \"300ns\"\n[nic]\nrate = \"5GB/s\"\n\
@@ -16,8 +19,12 @@ fn a_machine_is_measured_and_its_numbers_come_back() {
     let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8,4KiB,16KiB,256KiB", "--trials", "2"];
     let out = tailback(&dir, &[&measure[..], &["--out", "quiet", "--quiet"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml"]);
+    let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml", "--format", "html"]);
     assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    let page = text(&out.stdout);
+    for part in ["twin, a twin", "It repeats ", "Fitted to", "host.send_overhead", "not identified"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     let twin = fs::read_to_string(dir.join("twin.toml")).unwrap();
     assert!(twin.contains("eager = 4096 "), "{twin}");
     // A number, what it is times its unit, and what is written behind it.
@@ -44,6 +51,65 @@ fn a_machine_is_measured_and_its_numbers_come_back() {
     let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml"]);
     assert_eq!(out.status.code(), Some(2));
     assert!(text(&out.stderr).contains("twin.toml is there already"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_slow_node_is_found_and_treated_as_such() {
+    let dir = folder("calibrate-uneven");
+    let slow = HIDDEN.replace("nodes = 3", "nodes = 8") + "[[fault]]\nlink = \"endpoint 5\"\nrate = \"2GB/s\"\n";
+    fs::write(dir.join("hidden.toml"), slow).unwrap();
+    let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8,256KiB", "--trials", "1", "--quiet"];
+    let out = tailback(&dir, &[&measure[..], &["--out", "quiet"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    assert!(text(&out.stdout).contains("node 5 is slow"), "{}", text(&out.stdout));
+    let out = tailback(&dir, &["calibrate", "quiet", "--uneven", "model", "--out", "twin.toml"]);
+    let said = text(&out.stdout);
+    assert!(said.contains("Slower than the others: node 5"), "{said}{}", text(&out.stderr));
+    let twin = fs::read_to_string(dir.join("twin.toml")).unwrap();
+    assert!(twin.contains("link = \"endpoint 5\"") && twin.matches("[[fault]]").count() == 1, "{twin}");
+}
+
+#[test]
+fn a_signal_ends_all_simulations_and_leaves_nothing() {
+    let dir = folder("calibrate-signal");
+    fs::write(dir.join("hidden.toml"), HIDDEN).unwrap();
+    let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8", "--trials", "1", "--quiet"];
+    assert_eq!(tailback(&dir, &[&measure[..], &["--out", "quiet"]].concat()).status.code(), Some(0));
+    let mut child =
+        command(&dir, &["calibrate", "quiet", "--out", "twin.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+    // The first thing that it says is that simulations begin.
+    let mut said = String::new();
+    let mut reader = BufReader::new(child.stderr.take().unwrap());
+    reader.read_line(&mut said).unwrap();
+    assert!(said.contains("simulations"), "{said}");
+    rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    reader.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5), "{said}");
+    assert!(said.contains("stopped by SIGTERM"), "{said}");
+    let left = fs::read_dir(&dir).unwrap().count();
+    assert_eq!(left, 2, "hidden.toml and quiet alone: {:?}", fs::read_dir(&dir).unwrap().collect::<Vec<_>>());
+}
+
+#[test]
+fn uncertain_numbers_are_moved_and_their_changes_added_up() {
+    let dir = folder("sensitivity");
+    let file = "nodes = 10\nranks_per_node = 1\n[nic]\nrate = \"5GB/s\" # fitted, 95 %: 4.5 GB/s to 5.5 GB/s\nlatency = \"50ns\" # assumed\n\
+        mtu = 2048 # of the data sheet\n[topology]\nkind = \"single-switch\"\n";
+    fs::write(dir.join("m.toml"), file).unwrap();
+    let out = tailback(&dir, &["machine", "sensitivity", "m.toml", "--out", "swept"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let said = text(&out.stdout);
+    for part in ["nic.rate (fitted)", "nic.latency ", "Within what was fitted: p2p-lat", "With what is assumed between"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("mtu"), "{said}");
+    let low = fs::read_to_string(dir.join("swept/nic.rate-less.toml")).unwrap();
+    assert!(low.contains("rate = \"4500000000B/s\""), "{low}");
+    assert!(dir.join("swept/nic.latency-more/run.json").exists());
+    fs::write(dir.join("sure.toml"), "[topology]\nkind = \"single-switch\"\n").unwrap();
+    let out = tailback(&dir, &["machine", "sensitivity", "sure.toml", "--out", "none"]);
+    assert_eq!(out.status.code(), Some(2), "{}", text(&out.stdout));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! the rest is asked again. A chance is counted for all parts that were asked (Bonferroni).
 
 use crate::numeric::stats;
+use record::PairsRecord;
 
 /// What one pair reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +65,15 @@ pub struct Found {
     pub times: Vec<f64>,
     /// From how many times slower on a pair is slow.
     pub limit: f64,
+}
+
+impl Found {
+    /// What a recorded test of pairs tells.
+    pub fn new(pairs: &PairsRecord) -> Found {
+        let met = pairs.values.iter().map(|v| Met { nodes: v.nodes.map(|n| n as usize), rate: v.bytes_per_s });
+        let places: Vec<Place> = pairs.nodes.iter().map(|n| Place { switch: n.switch, group: n.group }).collect();
+        find(&met.collect::<Vec<_>>(), &places)
+    }
 }
 
 /// So sure one must be.

@@ -8,6 +8,7 @@ use super::gpcnet::GPCNET;
 use super::hpcc::HPCC;
 use super::maxrate::MAXRATE;
 use super::network::NETWORK;
+use super::pairs::PAIRS;
 use super::{Request, Suite, SuiteError};
 use crate::site::Ask;
 use record::{About, Members, NodeOrder, Phase, Plan, Purpose};
@@ -94,6 +95,10 @@ fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     phases.extend(graphs(request));
     phases.extend(of(&NETWORK, &[])?);
     phases.extend(incasts(request)?);
+    // A node that is not like the others would pass for the machine.
+    if layout.nodes >= super::pairs::FEWEST {
+        phases.extend(of(&PAIRS, &[])?);
+    }
     if params.word("compute") == "yes" {
         phases.extend(of(&HPCC, &[("only", "single/dgemm,single/stream,single/random-access")])?);
     }

@@ -40,6 +40,8 @@ pub const PAIRS: Suite = Suite {
     tiny: &[("size", "4KiB"), ("window", "1")],
 };
 
+/// Of fewer nodes none can be told from the others.
+pub const FEWEST: u32 = 4;
 /// Above so many nodes not all pairs meet unless that is asked for: each node then meets a random choice.
 const ALL: u32 = 128;
 const SOME: u64 = 64;
@@ -47,7 +49,7 @@ const SOME: u64 = 64;
 fn plan(request: &Request<'_>) -> Result<Plan, SuiteError> {
     let &Request { params, seed, payload, .. } = request;
     let layout = request.site.layout;
-    if layout.nodes < 4 {
+    if layout.nodes < FEWEST {
         let say = "all-pairs needs at least 4 nodes to tell which is slow (or ranks that count as nodes: --unit rank)";
         return Err(SuiteError::TooSmall(say.into()));
     }

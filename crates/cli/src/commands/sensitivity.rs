@@ -1,14 +1,16 @@
-//! `tailback machine sensitivity`: what each assumed number of a machine does to the answer.
+//! `tailback machine sensitivity`: what each uncertain number of a machine does to the answer.
 //!
-//! Every number whose comment says "assumed" is halved and doubled, and GPCNeT runs on each of these machines as on the one of the file:
-//! by this program itself, so that every run has its record, and can be looked at or repeated.
+//! Every number whose comment says "assumed" is halved and doubled, every one that is known within an interval (of a twin) is taken to both
+//! ends of it, and GPCNeT runs on each of these machines as on the one of the file: by this program itself, so that every run has its
+//! record, and can be looked at or repeated.
 
+use crate::children::{Children, words};
 use crate::exit::{Exit, Fail};
 use crate::options::{MOST_NODES, number, value};
 use crate::{machine, output, show};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use report::View;
-use sim::{Assumed, assumed, moved};
+use sim::{Uncertain, moved, uncertain};
 use std::path::{Path, PathBuf};
 
 /// Larger machines are cut down to so many nodes and ranks of a node unless told otherwise.
@@ -18,17 +20,17 @@ const RANKS: u32 = 2;
 /// The subcommand.
 pub fn command() -> Command {
     Command::new("sensitivity")
-        .about("Halve and double every assumed number, and show what that does to GPCNeT's impacts")
+        .about("Halve and double every assumed number, take fitted ones to the ends of their intervals, and show what that does to GPCNeT's impacts")
         .arg(
             Arg::new("machine")
                 .required(true)
                 .value_name("MACHINE")
                 .value_hint(ValueHint::FilePath)
-                .help("A built-in name or a file whose comments say which numbers are assumed"),
+                .help("A built-in name or a file whose comments say which numbers are assumed, as that of a twin does"),
         )
         .arg(number("nodes", MOST_NODES, "Nodes; 64 or the file's, if those are fewer"))
         .arg(number("ranks-per-node", 4096, "Ranks of a node; 2 or the file's, if those are fewer"))
-        .arg(value("by", "FACTOR", "Divide and multiply by this [default: 2]").value_parser(value_parser!(f64)))
+        .arg(value("by", "FACTOR", "Divide and multiply assumed numbers by this [default: 2]").value_parser(value_parser!(f64)))
         .arg(value("seed", "N", "Of all runs [default: 1]").value_parser(value_parser!(u64)))
         .arg(
             value("out", "DIR", "Where the machines and records go; must not exist")
@@ -40,6 +42,7 @@ pub fn command() -> Command {
 
 /// How all runs are made.
 struct Runs<'a> {
+    children: Children,
     out: &'a Path,
     nodes: u32,
     ranks: u32,
@@ -55,18 +58,15 @@ impl Runs<'_> {
         let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", self.out.display()));
         let (path, out) = (self.out.join(format!("{name}.toml")), self.out.join(name));
         std::fs::write(&path, file).map_err(failed)?;
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = std::process::Command::new(program);
-        command.args(["run", "gpcnet", "--quiet", "--on"]).arg(&path).arg("--out").arg(&out);
-        command.args(["--nodes", &self.nodes.to_string(), "--ranks-per-node", &self.ranks.to_string()]);
-        command.args(["--seed", &self.seed.to_string()]);
-        let done = command.output().map_err(failed)?;
-        if !done.status.success() {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let last = said.lines().last().unwrap_or("it said nothing").to_string();
-            return Err(Fail::with(Exit::Failure, format!("{}: {last}", path.display())));
+        let mut list = words(["gpcnet", "--quiet", "--on"]);
+        list.extend(words([path.as_os_str()]));
+        list.extend(words(["--nodes", &self.nodes.to_string(), "--ranks-per-node", &self.ranks.to_string()]));
+        list.extend(words(["--seed", &self.seed.to_string()]));
+        let wrong = |said: String| Fail::with(Exit::Failure, format!("{}: {said}", path.display()));
+        let record = self.children.run(&list, &out)?.map_err(wrong)?;
+        if show::exit_of(&record) != Exit::Good {
+            return Err(wrong(format!("the run in {} is not whole", out.display())));
         }
-        let record = show::open(&out)?;
         let view = View::new(&record);
         let impact = |c: &report::view::Canary<'_>| Some((c.name.to_string(), c.impact()?.average.value));
         Ok(view.canaries.iter().filter_map(impact).collect())
@@ -77,8 +77,8 @@ impl Runs<'_> {
 struct Row {
     what: String,
     value: String,
-    less: Option<Impacts>,
-    more: Option<Impacts>,
+    fitted: bool,
+    sides: [Option<Impacts>; 2],
 }
 
 /// Runs all machines and shows what came of it.
@@ -89,18 +89,21 @@ pub fn sensitivity(args: &ArgMatches) -> anyhow::Result<Exit> {
     if !(1.01..=100.0).contains(&factor) {
         return Err(Fail::usage(format!("--by {factor}: choose 1.01 to 100")));
     }
-    let numbers: Vec<Assumed> = assumed(&text).into_iter().filter(|a| moved(&text, a, factor).is_some()).collect();
+    let may_move = |u: &Uncertain| moved(&text, u, true, factor).is_some();
+    let numbers: Vec<Uncertain> = uncertain(&text).into_iter().filter(may_move).collect();
     if numbers.is_empty() {
         let text = format!("machine {name}: no comment says that a number is assumed; write `# assumed` behind those");
         return Err(Fail::usage(text));
     }
     let out = args.get_one::<PathBuf>("out").expect("it is required");
+    let children = Children::new()?;
     let failed = |e| Fail::with(Exit::Failure, format!("cannot make {}: {e}", out.display()));
     std::fs::create_dir(out).map_err(failed)?;
     let of = |option: &str, most: u32, file: usize| {
         args.get_one::<u32>(option).copied().unwrap_or(most.min(u32::try_from(file).unwrap_or(most)))
     };
     let runs = Runs {
+        children,
         out,
         nodes: of("nodes", NODES, config.nodes),
         ranks: of("ranks-per-node", RANKS, config.ranks_per_node),
@@ -111,48 +114,89 @@ pub fn sensitivity(args: &ArgMatches) -> anyhow::Result<Exit> {
     let still = runs.run("as-it-is", &text)?;
     let mut rows = Vec::new();
     for (i, which) in numbers.iter().enumerate() {
-        let mut sides = [1.0 / factor, factor].into_iter().enumerate().map(|(side, by)| {
-            let (file, value) = moved(&text, which, by)?;
+        let mut sides = [None, None];
+        for (side, name) in ["less", "more"].into_iter().enumerate() {
+            let Some((file, value)) = moved(&text, which, side == 1, factor) else { continue };
             eprintln!("tailback: run {} of {all}: {which} = {value}", 2 * i + side + 2);
             // A buffer below a packet, or more ports than a switch has: no machine, so no answer.
-            let machine = sim::Config::from_toml(&file).ok().filter(|c| sim::describe(c).is_ok());
-            machine.map(|_| runs.run(&format!("{which}-{}", ["less", "more"][side]), &file))
-        });
-        let (less, more) = (sides.next().flatten().transpose()?, sides.next().flatten().transpose()?);
-        rows.push(Row { what: which.to_string(), value: which.value.clone(), less, more });
+            if sim::Config::from_toml(&file).is_ok_and(|c| sim::describe(&c).is_ok()) {
+                sides[side] = Some(runs.run(&format!("{which}-{name}"), &file)?);
+            }
+        }
+        let (value, fitted) = (which.value.clone(), which.interval.is_some());
+        rows.push(Row { what: which.to_string(), value, fitted, sides });
     }
     output::print(&shown(&name, &runs, factor, &still, rows))?;
     Ok(Exit::Good)
 }
 
-/// By how much the impacts of a run differ from those of the machine as it is, as the largest factor.
-fn change(still: &Impacts, other: &Impacts) -> f64 {
-    let factor = |((_, a), (_, b)): (&(String, f64), &(String, f64))| (a / b).max(b / a);
-    still.iter().zip(other).map(factor).filter(|f| f.is_finite()).fold(1.0, f64::max)
+/// By how much each impact of a run differs from that of the machine as it is, as a logarithm; 0 where it cannot be told.
+fn changes(still: &Impacts, other: &Impacts) -> Vec<f64> {
+    let change = |((_, a), (_, b)): (&(String, f64), &(String, f64))| (b / a).ln();
+    still.iter().zip(other).map(change).map(|c| if c.is_finite() { c } else { 0.0 }).collect()
+}
+
+/// The largest change of any impact, as a factor.
+fn moves(still: &Impacts, row: &Row) -> f64 {
+    let all = row.sides.iter().flatten().flat_map(|other| changes(still, other));
+    all.map(f64::abs).fold(0.0, f64::max).exp()
+}
+
+/// Each impact and where it may be if the numbers of these rows are as uncertain as that, each for itself: changes of all add up in squares,
+/// upward and downward.
+fn together(still: &Impacts, rows: &[&Row]) -> String {
+    let canary = |(i, (name, impact)): (usize, &(String, f64))| {
+        let mut squares = [0.0f64; 2];
+        for row in rows {
+            let each = row.sides.iter().flatten().map(|other| changes(still, other)[i]);
+            let (down, up) = each.fold((0.0f64, 0.0f64), |(down, up), c| (down.min(c), up.max(c)));
+            squares = [squares[0] + down * down, squares[1] + up * up];
+        }
+        let [down, up] = squares.map(f64::sqrt);
+        format!("{name} {impact:.2} ({:.2} to {:.2})", impact * (-down).exp(), impact * up.exp())
+    };
+    still.iter().enumerate().map(canary).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(name: &str, runs: &Runs<'_>, factor: f64, still: &Impacts, mut rows: Vec<Row>) -> String {
-    let moves = |row: &Row| [&row.less, &row.more].into_iter().flatten().map(|i| change(still, i)).fold(1.0, f64::max);
-    rows.sort_by(|a, b| moves(b).total_cmp(&moves(a)));
+    rows.sort_by(|a, b| moves(still, b).total_cmp(&moves(still, a)));
     let cells = |impacts: Option<&Impacts>| -> Vec<String> {
         let none = || still.iter().map(|_| "-".to_string()).collect();
         impacts.map_or_else(none, |all| all.iter().map(|(_, x)| format!("{x:.2}")).collect())
     };
+    let (fitted, assumed): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|r| r.fitted);
+    let how = if fitted.is_empty() { "" } else { ", with each fitted one at the ends of its interval" };
     let mut text = format!(
-        "{name}, {} nodes x {} ranks, seed {}: average impact with each assumed number divided by {factor}, as it is, times {factor}\n\n",
+        "{name}, {} nodes x {} ranks, seed {}: average impact with each assumed number divided by {factor}, as it is, times {factor}{how}\n\n",
         runs.nodes, runs.ranks, runs.seed
     );
-    let width = rows.iter().map(|r| r.what.len()).max().unwrap_or(0).max(7);
+    let mark = |row: &Row| format!("{}{}", row.what, if row.fitted { " (fitted)" } else { "" });
+    let width = rows.iter().map(|r| mark(r).len()).max().unwrap_or(0).max(7);
     let values = rows.iter().map(|r| r.value.len()).max().unwrap_or(0).max(5);
     let canaries: Vec<String> = still.iter().map(|(name, _)| format!("{name:>20}")).collect();
-    text += &format!("{:width$}  {:values$} {}   changes by\n", "assumed", "value", canaries.join(" "));
+    text += &format!("{:width$}  {:values$} {}   changes by\n", "number", "value", canaries.join(" "));
     for row in &rows {
-        let (less, here, more) = (cells(row.less.as_ref()), cells(Some(still)), cells(row.more.as_ref()));
-        let each = less.iter().zip(&here).zip(&more).map(|((a, b), c)| format!("{:>20}", format!("{a} {b} {c}")));
-        let each = each.collect::<Vec<_>>().join(" ");
-        text += &format!("{:width$}  {:values$} {each}   x {:.2}\n", row.what, row.value, moves(row));
+        let [less, more] = row.sides.each_ref().map(|side| cells(side.as_ref()));
+        let each = less
+            .iter()
+            .zip(&cells(Some(still)))
+            .zip(&more)
+            .map(|((a, b), c)| format!("{:>20}", format!("{a} {b} {c}")))
+            .collect::<Vec<_>>();
+        text +=
+            &format!("{:width$}  {:values$} {}   x {:.2}\n", mark(row), row.value, each.join(" "), moves(still, row));
     }
-    text += "\nOne seed: placements are the same in all runs, but what a number does to them by chance is in these changes, too.\n";
+    text.push('\n');
+    if !fitted.is_empty() {
+        text += &format!("Within what was fitted: {}\n", together(still, &fitted));
+    }
+    if !assumed.is_empty() {
+        text += &format!(
+            "With what is assumed between 1/{factor} and {factor} times, too: {}\n",
+            together(still, &rows.iter().collect::<Vec<_>>())
+        );
+    }
+    text += "Numbers count as independent. One seed: placements are the same in all runs, but what a number does to them by chance is in these changes, too.\n";
     text += &format!("Records and machine files: {}\n", runs.out.display());
     text
 }
@@ -161,11 +205,30 @@ fn shown(name: &str, runs: &Runs<'_>, factor: f64, still: &Impacts, mut rows: Ve
 mod tests {
     use super::*;
 
+    fn impacts(a: f64, b: f64) -> Impacts {
+        vec![("x".to_string(), a), ("y".to_string(), b)]
+    }
+
+    fn row(less: Option<Impacts>, more: Option<Impacts>) -> Row {
+        Row { what: "nic.rate".into(), value: "1".into(), fitted: true, sides: [less, more] }
+    }
+
     #[test]
     fn changes_are_factors_either_way() {
-        let impacts = |a: f64, b: f64| vec![("x".to_string(), a), ("y".to_string(), b)];
-        assert_eq!(change(&impacts(2.0, 3.0), &impacts(2.0, 1.0)), 3.0);
-        assert_eq!(change(&impacts(1.0, 3.0), &impacts(4.0, f64::NAN)), 4.0);
-        assert_eq!(change(&impacts(1.0, 3.0), &impacts(1.0, 3.0)), 1.0);
+        let still = impacts(2.0, 3.0);
+        assert!((moves(&still, &row(Some(impacts(2.0, 1.0)), None)) - 3.0).abs() < 1e-12);
+        assert!((moves(&still, &row(Some(still.clone()), Some(impacts(8.0, f64::NAN)))) - 4.0).abs() < 1e-12);
+        assert_eq!(moves(&still, &row(None, Some(still.clone()))), 1.0);
+    }
+
+    #[test]
+    fn what_numbers_do_adds_up_in_squares() {
+        let still = impacts(2.0, 3.0);
+        // 3 and 4 tenths upward are 5; downward there is one alone, and nothing happens to the other canary.
+        let up = |t: f64| impacts(2.0 * t.exp(), 3.0);
+        let (a, b) = (row(Some(up(-0.1)), Some(up(0.3))), row(Some(up(0.4)), None));
+        let expected =
+            format!("x 2.00 ({:.2} to {:.2}), y 3.00 (3.00 to 3.00)", 2.0 * (-0.1f64).exp(), 2.0 * 0.5f64.exp());
+        assert_eq!(together(&still, &[&a, &b]), expected);
     }
 }

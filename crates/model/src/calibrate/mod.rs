@@ -8,10 +8,13 @@
 //! | [`mod@seen`] | what a record says, one number for each job, and which of them are held back |
 //! | [`mod@fit`] | least squares between what was seen and what a simulation gives; which numbers the data tell, and how well |
 //! | [`closed`] | what needs no simulation: the size from which on sends wait |
+//! | [`uneven`] | nodes that are slower than the others |
 
 pub mod closed;
 pub mod fit;
 pub mod seen;
+pub mod uneven;
 
 pub use fit::{Found, Knob, Twin, fit};
 pub use seen::{Seen, seen};
+pub use uneven::{Slow, slow};

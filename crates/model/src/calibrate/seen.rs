@@ -1,12 +1,14 @@
 //! What a record says of a machine, one number for each job that was measured.
 
-use record::{About, JobRecord, PairPattern, PhaseRecord, Role, RunRecord, Tells};
+use record::{About, JobRecord, Metric, PairPattern, PhaseRecord, Role, RunRecord, Tells};
 
 /// A measured number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// Phase and job, by which the same number is found in another record of the same plan.
     pub what: String,
+    /// What its samples are.
+    pub metric: Metric,
     /// The mean of the samples' deciles, in base units.
     pub value: f64,
     /// How well it is known: a standard deviation of its logarithm.
@@ -19,6 +21,11 @@ pub struct Seen {
 const LEAST_ERROR: f64 = 0.01;
 /// Half of a 95 % interval in standard deviations.
 const HALF: f64 = 1.96;
+
+/// What a number is called.
+pub fn what(phase: &str, job: &str) -> String {
+    format!("{phase}: {job}")
+}
 
 /// Everything that a record says, in its order.
 pub fn seen(record: &RunRecord) -> Vec<Seen> {
@@ -34,12 +41,15 @@ fn of_phase(phase: &PhaseRecord) -> Vec<Seen> {
             | About::Point { pattern: PairPattern::EagerLimit | PairPattern::Overlap { .. }, .. }
     );
     let loaded = matches!(phase.about, About::Loaded { .. });
-    let measured = |j: &&JobRecord| j.role == Role::Measured && j.tells == Tells::Samples && j.skipped.is_none();
+    // Where all pairs met the slow ones are told, and nothing else.
+    let measured = |j: &&JobRecord| {
+        j.role == Role::Measured && j.tells == Tells::Samples && j.skipped.is_none() && j.pairs.is_none()
+    };
     let number = |job: &JobRecord| {
-        let what = format!("{}: {}", phase.name, job.name);
+        let what = what(&phase.name, &job.name);
         let value = middle(job);
         let error = error(job).max(LEAST_ERROR);
-        (value > 0.0 && value.is_finite()).then_some(Seen { what, value, error, loaded })
+        (value > 0.0 && value.is_finite()).then_some(Seen { what, metric: job.metric, value, error, loaded })
     };
     phase.jobs.iter().filter(|_| told).filter(measured).filter_map(number).collect()
 }

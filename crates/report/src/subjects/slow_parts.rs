@@ -5,7 +5,7 @@ use crate::section::{Room, Section};
 use crate::svg::{Anchor, Svg, WIDTH};
 use crate::table::digits;
 use crate::view::View;
-use model::suspects::{Found, Met, Part, Place, SURE, Suspect, find};
+use model::suspects::{Found, Part, SURE, Suspect};
 use record::PairsRecord;
 
 /// Nodes of a matrix that is drawn; more would be a grey square.
@@ -18,15 +18,10 @@ fn pairs<'a>(view: &View<'a>) -> Option<&'a PairsRecord> {
     view.record.phases.iter().flat_map(|p| &p.jobs).find_map(|job| job.pairs.as_ref())
 }
 
-fn found(pairs: &PairsRecord) -> Found {
-    let met = pairs.values.iter().map(|v| Met { nodes: v.nodes.map(|n| n as usize), rate: v.bytes_per_s });
-    let places: Vec<Place> = pairs.nodes.iter().map(|n| Place { switch: n.switch, group: n.group }).collect();
-    find(&met.collect::<Vec<_>>(), &places)
-}
-
-/// Whether a record names a part that is slow.
+/// Whether a record names a part that is slow, if that was all that it was asked.
 pub fn has_suspects(view: &View<'_>) -> bool {
-    pairs(view).is_some_and(|pairs| !found(pairs).suspects.is_empty())
+    let asked = view.record.phases.len() == 1;
+    asked && pairs(view).is_some_and(|pairs| !Found::new(pairs).suspects.is_empty())
 }
 
 /// The name of a node.
@@ -53,7 +48,7 @@ fn name(view: &View<'_>, pairs: &PairsRecord, part: Part) -> String {
 /// Nothing of runs whose nodes did not meet in pairs.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
     let Some(pairs) = pairs(view) else { return Vec::new() };
-    let found = found(pairs);
+    let found = Found::new(pairs);
     let mut section = Section::with_room(Room::Terminal, "Slow parts");
     sentences(view, pairs, &found).into_iter().for_each(|s| section.say(s));
     if !found.suspects.is_empty() {

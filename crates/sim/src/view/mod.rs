@@ -9,7 +9,7 @@ mod draw;
 mod film;
 mod twin;
 
-pub use assumed::{Assumed, assumed, moved};
+pub use assumed::{Uncertain, assumed, moved, uncertain};
 pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use film::{Bundle, Film, FilmBox, Slice};

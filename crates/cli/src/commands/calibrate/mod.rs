@@ -11,8 +11,9 @@ use crate::exit::{Exit, Fail};
 use crate::options::{flag, machines, number, possible, records, value};
 use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
-use model::calibrate::{Found, Knob, Twin, closed, fit};
+use model::calibrate::{Found, Knob, Slow, Twin, closed, fit};
 use record::RunRecord;
+use report::plain::line;
 use runs::{Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
 use std::collections::BTreeMap;
@@ -60,15 +61,26 @@ fn command() -> Command {
         )
         .arg(flag("force", "Replace the file that is there already"))
         .arg(flag("use-loaded", "Fit to what was measured under load, too; nothing is then held back"))
+        .arg(
+            value("uneven", "HOW", "What becomes of nodes that are slower than the others: they are only reported, what was measured with them is left out, or they are slow in the twin")
+                .default_value("report")
+                .value_parser(["report", "leave-out", "model"]),
+        )
         .arg(number("threads", 1024, "Simulations side by side [default: one for each core]"))
         .arg(value("seed", "N", "Of all simulations [default: 1]").value_parser(value_parser!(u64)))
+        .arg(
+            value("format", "FORMAT", "How what came of it is written to stdout: tables, a page, or what programs read")
+                .default_value("text")
+                .value_parser(["text", "markdown", "html", "json"]),
+        )
         .after_help(HELP)
 }
 
-/// Where the twin begins: its text, and what it is said to be from.
+/// Where the twin begins: its text, what it is said to be from, and the nodes that are to be slow.
 struct Base {
     text: String,
     from: String,
+    slow: Vec<Slow>,
 }
 
 fn base(args: &ArgMatches) -> anyhow::Result<Base> {
@@ -76,14 +88,17 @@ fn base(args: &ArgMatches) -> anyhow::Result<Base> {
         let shown = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|e| Fail::usage(format!("cannot read {shown}: {e}")))?;
         let found = sim::file::import(&text).map_err(|e| Fail::usage(format!("{shown}: {e}")))?;
-        return Ok(Base { text: found.machine(&shown), from: shown });
+        return Ok(Base { text: found.machine(&shown), from: shown, slow: Vec::new() });
     }
     match args.get_one::<String>("like") {
         Some(name) => {
             let (name, text, _) = machine::read(name)?;
-            Ok(Base { text, from: name })
+            Ok(Base { text, from: name, slow: Vec::new() })
         }
-        None => Ok(Base { text: "[topology]\nkind = \"single-switch\"\n".into(), from: "one switch".into() }),
+        None => {
+            let text = "[topology]\nkind = \"single-switch\"\n".into();
+            Ok(Base { text, from: "one switch".into(), slow: Vec::new() })
+        }
     }
 }
 
@@ -95,7 +110,8 @@ fn calibrate(args: &ArgMatches) -> anyhow::Result<Exit> {
     let paths: Vec<&PathBuf> = args.get_many("records").expect("they are required").collect();
     let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
     let mut base = base(args)?;
-    let measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
+    let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
+    let uneven = uneven(args, &mut measured, &mut base)?;
     let mut remarks = Remarks::new();
     thresholds(&measured, &mut base, &mut remarks)?;
     let wrong = |e: sim::ConfigError| Fail::usage(format!("{}: {e}", base.from));
@@ -113,12 +129,34 @@ fn calibrate(args: &ArgMatches) -> anyhow::Result<Exit> {
     explain(&numbers, &twin, &base, &mut remarks);
     let file = written(&base, &numbers, &twin.values, &remarks);
     sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-    let verdict = Verdict::new(&twin, &measured, &runs.predict(&measured, &file)?);
+    let verdict = Verdict::new(&twin, &measured, &runs.predict(&measured, &file)?, uneven);
     let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
     record::files::replace(out, (verdict.head(&paths, &base.from) + &file).as_bytes()).map_err(say)?;
     let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
-    output::print(&verdict.text(out, &numbers, &twin))?;
+    let format = args.get_one::<String>("format").expect("it has a default");
+    output::print(&verdict.written(format, out, &numbers, &twin))?;
     Ok(exit)
+}
+
+/// Nodes that are slower than the others, and what becomes of them, in words.
+fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow::Result<Option<String>> {
+    let slow = measured.slow();
+    if slow.is_empty() {
+        return Ok(None);
+    }
+    let list: Vec<String> = slow.iter().map(|s| format!("{} ({:.1} times)", line(&s.name), s.times)).collect();
+    let done = match args.get_one::<String>("uneven").expect("it has a default").as_str() {
+        "leave-out" => {
+            measured.leave_out().map_err(Fail::usage)?;
+            "what was measured with them is left out"
+        }
+        "model" => {
+            base.slow = slow;
+            "their cables are slow in the twin, too"
+        }
+        _ => "they are part of what was fitted; --uneven leave-out or model treats them as what they are",
+    };
+    Ok(Some(format!("Slower than the others: {}; {done}.", list.join(", "))))
 }
 
 /// A number may be a thousand times more or less than where the search begins.
@@ -141,7 +179,17 @@ fn thresholds(measured: &Measured, base: &mut Base, remarks: &mut Remarks) -> an
 /// The base with these numbers.
 fn written(base: &Base, numbers: &[Number], values: &[f64], remarks: &Remarks) -> String {
     let texts = numbers.iter().zip(values).map(|(n, v)| (n.to_string(), n.written(*v))).collect();
-    rewritten(&base.text, &texts, remarks).expect("it was rewritten before")
+    let mut file = rewritten(&base.text, &texts, remarks).expect("it was rewritten before");
+    let nics = sim::Config::from_toml(&file).map_or(1, |c| c.nic.per_node);
+    let (number, rate) =
+        numbers.iter().zip(values).find(|(n, _)| n.to_string() == "nic.rate").expect("it may be moved");
+    for slow in &base.slow {
+        for endpoint in (0..nics).map(|i| slow.node as usize * nics + i) {
+            let (name, rate) = (line(&slow.name), number.written(rate / slow.times));
+            file += &format!("\n[[fault]]  # {name} is slow\nlink = \"endpoint {endpoint}\"\nrate = {rate}\n");
+        }
+    }
+    file
 }
 
 /// What is written behind every number.

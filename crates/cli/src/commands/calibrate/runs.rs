@@ -1,13 +1,13 @@
 //! Simulated runs of measured plans, by this very program: every evaluation is an ordinary run.
 
 use super::beside;
+use crate::children::{Children, words};
 use crate::exit::{Exit, Fail};
 use clap::ArgMatches;
 use model::calibrate::seen::{Seen, again, seen};
+use model::calibrate::uneven::{Slow, slow, with_them};
 use record::{About, JobRecord, Payload, Plan, RunRecord, Stop};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What was measured, and the plans that repeat it in a simulation.
@@ -45,6 +45,25 @@ impl Measured {
         }
     }
 
+    /// The nodes that are slower than the others, as far as the records tell.
+    pub fn slow(&self) -> Vec<Slow> {
+        self.records.iter().flat_map(slow).collect()
+    }
+
+    /// Forgets what was measured with slow nodes.
+    pub fn leave_out(&mut self) -> Result<(), String> {
+        for (record, seen) in self.records.iter().zip(&mut self.seen) {
+            let touched = with_them(record, &slow(record));
+            seen.retain(|s| !touched.contains(&s.what));
+        }
+        match self.fitted().next() {
+            Some(_) => Ok(()),
+            None => {
+                Err("--uneven leave-out: nothing was measured without the slow nodes; run it again on others".into())
+            }
+        }
+    }
+
     fn is_fitted(&self, seen: &Seen) -> bool {
         self.use_loaded || !seen.loaded
     }
@@ -64,6 +83,10 @@ impl Measured {
         let mut plan = record.plan.clone();
         plan.payload = Payload::Lengths;
         plan.phases.retain(|p| all || self.use_loaded || !matches!(p.about, About::Loaded { .. }));
+        // Nothing is fitted to it.
+        let told_pairs =
+            |name: &str| record.phases.iter().any(|p| p.name == name && p.jobs.iter().any(|j| j.pairs.is_some()));
+        plan.phases.retain(|p| !told_pairs(&p.name));
         for phase in &mut plan.phases {
             let measured = record.phases.iter().find(|p| p.name == phase.name);
             for job in &mut phase.jobs {
@@ -92,7 +115,7 @@ fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)
 /// Where and how runs are made. The folder goes with it.
 pub struct Runs {
     folder: PathBuf,
-    program: PathBuf,
+    children: Children,
     side_by_side: usize,
     seed: u64,
     next: AtomicUsize,
@@ -107,11 +130,12 @@ impl Drop for Runs {
 impl Runs {
     pub fn new(args: &ArgMatches, out: &Path) -> anyhow::Result<Runs> {
         let folder = beside(out);
+        let children = Children::new()?;
         let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", folder.display()));
         std::fs::create_dir(&folder).map_err(failed)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Runs {
-            program: std::env::current_exe().map_err(failed)?,
+            children,
             folder,
             side_by_side: args.get_one::<u32>("threads").map_or(cores, |n| *n as usize),
             seed: args.get_one::<u64>("seed").copied().unwrap_or(1),
@@ -135,32 +159,13 @@ impl Runs {
             }
             Ok(given)
         };
-        self.each(files, of_file)
+        Children::each(self.side_by_side, files, of_file)
     }
 
     /// What a machine gives for each record, loaded phases and all.
     pub fn predict(&self, measured: &Measured, file: &str) -> anyhow::Result<Vec<Option<RunRecord>>> {
-        self.each(&measured.records, |record| self.run(record, &measured.plan(record, true), file))
-    }
-
-    /// Does something for each of several things, some at a time; the answers are in their order.
-    fn each<T: Sync, R: Send>(&self, all: &[T], f: impl Fn(&T) -> anyhow::Result<R> + Sync) -> anyhow::Result<Vec<R>> {
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = all.get(at) else { return };
-            let answer = f(thing);
-            done.lock().expect("nobody panics holding it").push((at, answer));
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..self.side_by_side.min(all.len()) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let mut done = done.into_inner().expect("nobody panics holding it");
-        done.sort_by_key(|(at, _)| *at);
-        done.into_iter().map(|(_, answer)| answer).collect()
+        let run = |record: &RunRecord| self.run(record, &measured.plan(record, true), file);
+        Children::each(self.side_by_side, &measured.records, run)
     }
 
     /// Runs a plan on a machine; nothing if that is no machine, or the plan cannot run on it.
@@ -172,21 +177,20 @@ impl Runs {
         std::fs::write(&machine, file).map_err(failed)?;
         std::fs::write(&plan_file, serde_json::to_string(plan)?).map_err(failed)?;
         let layout = record.layout;
-        let mut command = Command::new(&self.program);
-        command.args(["run", "--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom", "--plan"]);
-        command.arg(&plan_file).arg("--on").arg(&machine).arg("--out").arg(&out);
-        command.args(["--nodes", &layout.nodes.to_string()]);
-        command.args(["--ranks-per-node", &layout.max_ranks_per_node.to_string()]);
-        command.args(["--seed", &self.seed.to_string()]).stdin(Stdio::null());
-        let done = command.output().map_err(failed)?;
-        let simulated = crate::show::open(&out).ok();
+        let mut list = words(["--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom", "--plan"]);
+        list.extend(words([plan_file.as_os_str(), "--on".as_ref(), machine.as_os_str()]));
+        list.extend(words(["--nodes", &layout.nodes.to_string()]));
+        list.extend(words(["--ranks-per-node", &layout.max_ranks_per_node.to_string()]));
+        list.extend(words(["--seed", &self.seed.to_string()]));
+        let simulated = self.children.run(&list, &out)?;
         let _ = std::fs::remove_dir_all(&out);
-        // The first machine is the base: what is wrong with it is wrong with all.
-        if simulated.is_none() && name == 0 {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let last = said.lines().last().unwrap_or("it said nothing").to_string();
-            return Err(Fail::usage(format!("the measured plan does not run on the simulated machine: {last}")));
+        match simulated {
+            Ok(record) => Ok(Some(record)),
+            // The first machine is the base: what is wrong with it is wrong with all.
+            Err(said) if name == 0 => {
+                Err(Fail::usage(format!("the measured plan does not run on the simulated machine: {said}")))
+            }
+            Err(_) => Ok(None),
         }
-        Ok(simulated)
     }
 }

@@ -2,33 +2,21 @@
 
 use super::limit;
 use super::runs::Measured;
+use crate::commands::compare::table;
 use model::calibrate::seen::again;
 use model::calibrate::{Found, Seen, Twin};
 use model::numeric::stats::median;
 use record::RunRecord;
 use report::View;
+use report::grid::Grid;
+use report::html::Beside;
 use report::plain::line;
-use report::table::{Table, digits};
 use sim::Number;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What a simulation gave for each record.
 type Predicted = [Option<RunRecord>];
-
-/// A measured number beside the twin's.
-struct Pair {
-    what: String,
-    measured: f64,
-    twin: Option<f64>,
-}
-
-impl Pair {
-    /// How far apart they are: 1 is the same, 2 twice or half.
-    fn factor(&self) -> f64 {
-        self.twin.map_or(f64::INFINITY, |twin| (twin / self.measured).max(self.measured / twin))
-    }
-}
 
 /// A twin repeats a number if it is off by less than this factor, and must repeat so large a share of all.
 const REPEATED: f64 = 1.25;
@@ -41,21 +29,28 @@ const SHOWN: usize = 8;
 /// A twin beside what was measured.
 pub struct Verdict {
     /// What it was fitted to.
-    repeated: Vec<Pair>,
+    repeated: Vec<Beside>,
     /// What was measured under load and held back: medians, and impacts.
-    loaded: Vec<Pair>,
-    impacts: Vec<Pair>,
+    loaded: Vec<Beside>,
+    impacts: Vec<Beside>,
     held_back: bool,
     runs: usize,
+    /// Nodes that differ.
+    uneven: Option<String>,
 }
 
 impl Verdict {
-    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted) -> Verdict {
-        let pair =
-            |(seen, twin): (&Seen, &Option<f64>)| Pair { what: seen.what.clone(), measured: seen.value, twin: *twin };
+    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, uneven: Option<String>) -> Verdict {
+        let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
+            what: line(&seen.what),
+            metric: Some(seen.metric),
+            measured: seen.value,
+            twin: *twin,
+        };
         let repeated = measured.fitted().zip(&twin.given).map(pair).collect();
         let held_back = measured.held_back();
-        let mut verdict = Verdict { repeated, loaded: Vec::new(), impacts: Vec::new(), held_back, runs: twin.runs };
+        let none = Vec::new;
+        let mut verdict = Verdict { repeated, loaded: none(), impacts: none(), held_back, runs: twin.runs, uneven };
         if !held_back {
             return verdict;
         }
@@ -66,7 +61,7 @@ impl Verdict {
             let theirs = simulated.as_ref().map_or_else(Vec::new, impacts);
             verdict.impacts.extend(impacts(record).into_iter().map(|(what, measured)| {
                 let twin = theirs.iter().find(|(name, _)| *name == what).map(|(_, value)| *value);
-                Pair { what, measured, twin }
+                Beside { what, metric: None, measured, twin }
             }));
         }
         verdict
@@ -93,8 +88,8 @@ impl Verdict {
     }
 
     /// What it comes to.
-    fn sentences(&self) -> [String; 2] {
-        let factors: Vec<f64> = self.repeated.iter().map(Pair::factor).collect();
+    fn sentences(&self) -> Vec<String> {
+        let factors: Vec<f64> = self.repeated.iter().map(Beside::factor).collect();
         let repeats = format!(
             "It repeats {} of {} measured numbers within {:.0} %, half of them within {:.0} %; {} simulations.",
             self.good(),
@@ -103,7 +98,7 @@ impl Verdict {
             (median(&factors).unwrap_or(1.0) - 1.0) * 100.0,
             self.runs
         );
-        let worst = self.impacts.iter().map(Pair::factor).max_by(f64::total_cmp);
+        let worst = self.impacts.iter().map(Beside::factor).max_by(f64::total_cmp);
         let predicts = match worst {
             None if self.held_back => "Nothing under load could be compared.".into(),
             None => {
@@ -114,24 +109,68 @@ impl Verdict {
             }
             Some(_) => "It gives no impact where one was measured.".into(),
         };
-        [repeats, predicts]
+        [repeats, predicts].into_iter().chain(self.uneven.clone()).collect()
     }
 
-    /// The numbers, what is repeated worst, what was held back, and what comes next.
-    pub fn text(mut self, out: &Path, numbers: &[Number], twin: &Twin) -> String {
-        let mut text = numbers_of(numbers, twin);
-        let sentences = self.sentences();
+    /// What it comes to, in a format: the numbers, what is repeated worst, what was held back, and what comes next.
+    pub fn written(mut self, format: &str, out: &Path, numbers: &[Number], twin: &Twin) -> String {
+        let (sentences, numbers) = (self.sentences(), numbers_of(numbers, twin));
         self.repeated.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
-        self.repeated.truncate(SHOWN);
-        listed(&mut text, "Repeated worst", &self.repeated);
         self.loaded.append(&mut self.impacts);
-        listed(&mut text, "Held back", &self.loaded);
+        match format {
+            "html" => {
+                let title = format!("{}, a twin", out.file_stem().unwrap_or_default().to_string_lossy());
+                let pairs = [("Held back", &self.loaded[..]), ("Fitted to", &self.repeated[..])];
+                report::html::twin(&title, &sentences, &pairs, &numbers)
+            }
+            "json" => self.json(out, &sentences, &numbers),
+            _ => self.text(format == "markdown", out, &sentences, &numbers),
+        }
+    }
+
+    fn json(&self, out: &Path, sentences: &[String], numbers: &Grid) -> String {
+        let pairs = |all: &[Beside]| -> Vec<serde_json::Value> {
+            let one = |p: &Beside| serde_json::json!({ "what": p.what, "measured": p.measured, "twin": p.twin });
+            all.iter().map(one).collect()
+        };
+        let numbers: Vec<_> = numbers
+            .rows
+            .iter()
+            .map(|r| serde_json::json!({ "number": r[0], "value": r[1], "interval": r[2], "how": r[3] }))
+            .collect();
+        let all = serde_json::json!({
+            "machine": out.display().to_string(),
+            "holds": self.holds(),
+            "summary": sentences,
+            "numbers": numbers,
+            "fitted": pairs(&self.repeated),
+            "held_back": pairs(&self.loaded),
+        });
+        format!("{all:#}\n")
+    }
+
+    fn text(&self, markdown: bool, out: &Path, sentences: &[String], numbers: &Grid) -> String {
+        let mut text = String::new();
+        if markdown {
+            table(&mut text, true, numbers);
+        } else {
+            let mut all = report::table::Table::new(&numbers.header.iter().map(String::as_str).collect::<Vec<_>>());
+            numbers.rows.iter().for_each(|row| all.row(row.iter().cloned()));
+            all.write_left(&mut text);
+        }
+        let worst = &self.repeated[..self.repeated.len().min(SHOWN)];
+        for (title, pairs) in [("Repeated worst", worst), ("Held back", &self.loaded)] {
+            if !pairs.is_empty() {
+                text.push('\n');
+                table(&mut text, markdown, &Beside::table(title, pairs));
+            }
+        }
         let shown = out.display();
         let _ = writeln!(text, "\n{}\n", sentences.join("\n"));
         let _ = writeln!(text, "{shown} is a machine like any other:");
-        let _ = writeln!(text, "  tailback run gpcnet --on {shown} --nodes N");
+        let _ = writeln!(text, "    tailback run gpcnet --on {shown} --nodes N");
         let sweep = format!("tailback machine sensitivity {shown} --out DIR");
-        let _ = writeln!(text, "  {sweep}    what the numbers do that are not identified");
+        let _ = writeln!(text, "    {sweep}    how far its answers can be trusted");
         text
     }
 }
@@ -161,12 +200,11 @@ fn advice(number: &Number) -> &'static str {
 }
 
 /// What became of every number.
-fn numbers_of(numbers: &[Number], twin: &Twin) -> String {
-    let mut text = String::new();
-    let mut table = Table::new(&["Number", "value", "95 %", "how"]);
+fn numbers_of(numbers: &[Number], twin: &Twin) -> Grid {
+    let mut grid = Grid::new("Its numbers", &["Number", "value", "95 %", "how"]);
     for ((number, found), value) in numbers.iter().zip(&twin.found).zip(&twin.values) {
         let show = |v: f64| number.kind.show(v);
-        table.row(match found {
+        grid.row(match found {
             Found::Told { low, high, with, .. } => {
                 let how =
                     if with.is_empty() { "fitted".into() } else { format!("fitted with {} kept", with.join(", ")) };
@@ -181,24 +219,5 @@ fn numbers_of(numbers: &[Number], twin: &Twin) -> String {
             }
         });
     }
-    table.write_left(&mut text);
-    text
-}
-
-fn listed(text: &mut String, title: &str, pairs: &[Pair]) {
-    if pairs.is_empty() {
-        return;
-    }
-    let mut table = Table::new(&[title, "measured", "twin", "factor"]);
-    for pair in pairs {
-        let factor = pair.factor();
-        table.row([
-            line(&pair.what),
-            digits(pair.measured),
-            pair.twin.map_or_else(|| "-".into(), digits),
-            if factor.is_finite() { format!("{factor:.2}") } else { "-".into() },
-        ]);
-    }
-    text.push('\n');
-    table.write(text);
+    grid
 }
