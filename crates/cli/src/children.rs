@@ -2,6 +2,7 @@
 //! its plan and its record, some go side by side, and a signal ends all of them with the command.
 
 use crate::exit::{Exit, Fail};
+use crate::runner::{LAUNCHERS, forget_launcher};
 use crate::signals::{Wait, on_signal};
 use record::RunRecord;
 use rustix::process::{Pid, Signal, kill_process};
@@ -56,6 +57,9 @@ impl Children {
     pub fn run(&self, words: &[OsString], out: &Path) -> anyhow::Result<Result<RunRecord, String>> {
         let mut command = Command::new(&self.program);
         command.arg("run").args(words).arg("--out").arg(out);
+        // Where this process is one of several the child is none of them, and launches no job of its own either.
+        forget_launcher(&mut command, &LAUNCHERS);
+        forget_launcher(&mut command, &["SLURM_", "MV2_"]);
         let done = self.output(command.stdin(Stdio::null()))?;
         Ok(crate::show::open(out).map_err(|_| {
             let said = String::from_utf8_lossy(&done.stderr);

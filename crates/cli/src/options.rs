@@ -97,9 +97,7 @@ pub(crate) fn run_options() -> Vec<Arg> {
             .value_parser(["checked", "unchecked", "lengths"]),
         value("out", "DIR", "Folder for run.json [default: a new one under tailback-runs]").value_hint(ValueHint::DirPath),
         flag("force", "Replace the result that is in --out already; without this, it stays and the run is refused").requires("out"),
-        value("mpi-lib", "FILE", "The MPI library to use, instead of looking for it")
-            .value_parser(value_parser!(PathBuf))
-            .env("TAILBACK_MPI_LIB"),
+        mpi_lib(),
         flag("plan-only", "Print the plan and do nothing; run it later with --plan"),
         flag("dry-run", "Print what a simulated run will cost (messages, time, memory), from a small part of it, and write nothing")
             .conflicts_with("plan-only"),
@@ -123,6 +121,13 @@ pub(crate) fn patience(args: &ArgMatches) -> anyhow::Result<Option<Duration>> {
         Ok(_) => Err(Fail::usage(format!("--hang-after {text}: at least 1s, or `never`"))),
         Err(error) => Err(Fail::usage(format!("--hang-after {text}: {error}; or `never`"))),
     }
+}
+
+/// The library of MPI.
+pub(crate) fn mpi_lib() -> Arg {
+    value("mpi-lib", "FILE", "The MPI library to use, instead of looking for it")
+        .value_parser(value_parser!(PathBuf))
+        .env("TAILBACK_MPI_LIB")
 }
 
 pub(crate) fn records() -> Arg {

@@ -34,17 +34,25 @@ pub fn install() {
     });
 }
 
+/// How the names of variables begin that launchers set.
+pub const LAUNCHERS: [&str; 6] = ["OMPI_", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPIEXEC_"];
+
+/// Variables whose names begin so do not reach a command.
+pub fn forget_launcher(command: &mut Command, beginnings: &[&str]) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if beginnings.iter().any(|p| text.starts_with(p)) {
+            command.env_remove(&name);
+        }
+    }
+}
+
 /// Runs a command by the shell. Its stdout goes to our stderr: our stdout carries results alone. It must be able to launch an
 /// MPI job of its own, so nothing of our launcher's environment reaches it.
 fn run(line: &str, nodes: &[String]) -> Result<(), String> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).env("TAILBACK_NODES", nodes.join(",")).stdin(Stdio::null());
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if ["OMPI_", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPIEXEC_"].iter().any(|p| text.starts_with(p)) {
-            command.env_remove(&name);
-        }
-    }
+    forget_launcher(&mut command, &LAUNCHERS);
     command.stdout(std::io::stderr());
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -8,9 +8,11 @@ mod verdict;
 
 use super::entry::CommandEntry;
 use crate::exit::{Exit, Fail};
-use crate::options::{flag, machines, number, possible, records, value};
+use crate::machine::Target;
+use crate::options::{flag, machines, mpi_lib, number, possible, records, value};
 use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
+use comm::Comm;
 use model::calibrate::{Found, Knob, Slow, Twin, closed, fit};
 use record::RunRecord;
 use report::plain::line;
@@ -18,6 +20,7 @@ use runs::{Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use verdict::Verdict;
 
 /// Its line in the table of commands.
@@ -66,7 +69,8 @@ fn command() -> Command {
                 .default_value("report")
                 .value_parser(["report", "leave-out", "model"]),
         )
-        .arg(number("threads", 1024, "Simulations side by side [default: one for each core]"))
+        .arg(number("threads", 1024, "Simulations side by side [default: one for each core; under a launcher one for each process]"))
+        .arg(mpi_lib())
         .arg(value("seed", "N", "Of all simulations [default: 1]").value_parser(value_parser!(u64)))
         .arg(
             value("format", "FORMAT", "How what came of it is written to stdout: tables, a page, or what programs read")
@@ -102,40 +106,87 @@ fn base(args: &ArgMatches) -> anyhow::Result<Base> {
     }
 }
 
+/// Everything that is needed to make a twin.
+struct Task<'a> {
+    args: &'a ArgMatches,
+    out: &'a Path,
+    paths: Vec<&'a PathBuf>,
+    base: Base,
+    measured: Measured,
+    /// Nodes that differ, in words.
+    uneven: Option<String>,
+    /// What is written behind numbers that need no simulation.
+    remarks: Remarks,
+    numbers: Vec<Number>,
+}
+
+/// The processes that a launcher started share the simulations, and all find the same twin; rank 0 writes it.
 fn calibrate(args: &ArgMatches) -> anyhow::Result<Exit> {
-    let out = args.get_one::<PathBuf>("out").expect("it is required");
-    if out.exists() && !args.get_flag("force") {
-        return Err(Fail::usage(format!("{} is there already; give --force to replace it", out.display())));
+    let speaks = mpi::rank().unwrap_or(0) == 0;
+    // All read the same, so all are refused alike, and one says why.
+    let task = Task::read(args).map_err(|error| if speaks { error } else { Fail::silent(&error) })?;
+    if mpi::launched().and_then(|l| l.ranks).is_none_or(|n| n == 1) {
+        return task.make(None);
     }
-    let paths: Vec<&PathBuf> = args.get_many("records").expect("they are required").collect();
-    let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
-    let mut base = base(args)?;
-    let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
-    let uneven = uneven(args, &mut measured, &mut base)?;
-    let mut remarks = Remarks::new();
-    thresholds(&measured, &mut base, &mut remarks)?;
-    let wrong = |e: sim::ConfigError| Fail::usage(format!("{}: {e}", base.from));
-    let numbers: Vec<Number> = numbers(&base.text).map_err(wrong)?;
-    let knobs: Vec<Knob> = numbers.iter().map(knob).collect();
-    let runs = Runs::new(args, out)?;
-    let mut rounds = 0;
-    let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
-    let twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
-        rounds += batch.len();
-        eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - batch.len() + 1);
-        let files: Vec<String> = batch.iter().map(|values| written(&base, &numbers, values, &Remarks::new())).collect();
-        runs.simulate(&measured, &files)
-    })?;
-    explain(&numbers, &twin, &base, &mut remarks);
-    let file = written(&base, &numbers, &twin.values, &remarks);
-    sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-    let verdict = Verdict::new(&twin, &measured, &runs.predict(&measured, &file)?, uneven);
-    let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
-    record::files::replace(out, (verdict.head(&paths, &base.from) + &file).as_bytes()).map_err(say)?;
-    let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
-    let format = args.get_one::<String>("format").expect("it has a default");
-    output::print(&verdict.written(format, out, &numbers, &twin))?;
-    Ok(exit)
+    let crew = Target::start_library(args.get_one::<PathBuf>("mpi-lib"))?;
+    let end = Mutex::new(Exit::Good);
+    let body = |world: &dyn Comm| match task.make(Some(world)) {
+        Ok(exit) => *end.lock().expect("nobody panics holding it") = exit,
+        // The others would wait for this process for ever.
+        Err(error) => mpi::abort(Exit::Failure as i32, &format!("{error:#}")),
+    };
+    comm::Machine::run(&*crew, &body).map_err(|e| Fail::with(Exit::Failure, e.0))?;
+    Ok(end.into_inner().expect("nobody panics holding it"))
+}
+
+impl<'a> Task<'a> {
+    fn read(args: &'a ArgMatches) -> anyhow::Result<Task<'a>> {
+        let out = args.get_one::<PathBuf>("out").expect("it is required");
+        if out.exists() && !args.get_flag("force") {
+            return Err(Fail::usage(format!("{} is there already; give --force to replace it", out.display())));
+        }
+        let paths: Vec<&PathBuf> = args.get_many("records").expect("they are required").collect();
+        let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
+        let mut base = base(args)?;
+        let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
+        let uneven = uneven(args, &mut measured, &mut base)?;
+        let mut remarks = Remarks::new();
+        thresholds(&measured, &mut base, &mut remarks)?;
+        let numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
+        Ok(Task { args, out, paths, base, measured, uneven, remarks, numbers })
+    }
+
+    /// Finds the twin and writes it, with the other processes if there are some.
+    fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
+        let Task { base, measured, numbers, out, .. } = self;
+        let leads = world.is_none_or(|w| w.rank() == 0);
+        let runs = Runs::new(self.args, out, world)?;
+        let knobs: Vec<Knob> = numbers.iter().map(knob).collect();
+        let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
+        let mut rounds = 0;
+        let twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
+            rounds += batch.len();
+            if leads {
+                eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - batch.len() + 1);
+            }
+            let files: Vec<String> = batch.iter().map(|v| written(base, numbers, v, &Remarks::new())).collect();
+            runs.simulate(world, measured, &files)
+        })?;
+        if !leads {
+            return Ok(Exit::Good);
+        }
+        let mut remarks = self.remarks.clone();
+        explain(numbers, &twin, base, &mut remarks);
+        let file = written(base, numbers, &twin.values, &remarks);
+        sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
+        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, self.uneven.clone());
+        let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
+        record::files::replace(out, (verdict.head(&self.paths, &base.from) + &file).as_bytes()).map_err(say)?;
+        let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
+        let format = self.args.get_one::<String>("format").expect("it has a default");
+        output::print(&verdict.written(format, out, numbers, &twin))?;
+        Ok(exit)
+    }
 }
 
 /// Nodes that are slower than the others, and what becomes of them, in words.
@@ -217,9 +268,9 @@ fn limit(number: &Number, value: f64) -> String {
     format!("{} is too {side}", number.kind.show(number.value))
 }
 
-/// The folder in which simulations are made, beside what is written.
-fn beside(out: &Path) -> PathBuf {
+/// The folder in which simulations of a rank are made, beside what is written.
+fn beside(out: &Path, rank: usize) -> PathBuf {
     let mut name = out.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{}-{rank}", std::process::id()));
     out.with_file_name(name)
 }

@@ -3,7 +3,9 @@
 use super::beside;
 use crate::children::{Children, words};
 use crate::exit::{Exit, Fail};
+use bench::wire;
 use clap::ArgMatches;
+use comm::Comm;
 use model::calibrate::seen::{Seen, again, seen};
 use model::calibrate::uneven::{Slow, slow, with_them};
 use record::{About, JobRecord, Payload, Plan, RunRecord, Stop};
@@ -112,6 +114,9 @@ fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)
     }
 }
 
+/// What a machine gives for what was seen; nothing where it gives nothing.
+type Given = Vec<Option<f64>>;
+
 /// Where and how runs are made. The folder goes with it.
 pub struct Runs {
     folder: PathBuf,
@@ -128,12 +133,13 @@ impl Drop for Runs {
 }
 
 impl Runs {
-    pub fn new(args: &ArgMatches, out: &Path) -> anyhow::Result<Runs> {
-        let folder = beside(out);
+    pub fn new(args: &ArgMatches, out: &Path, world: Option<&dyn Comm>) -> anyhow::Result<Runs> {
+        let folder = beside(out, world.map_or(0, |w| w.rank()));
         let children = Children::new()?;
         let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", folder.display()));
         std::fs::create_dir(&folder).map_err(failed)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Processes of a launcher may share the cores that each of them sees.
+        let cores = if world.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         Ok(Runs {
             children,
             folder,
@@ -143,23 +149,37 @@ impl Runs {
         })
     }
 
-    /// What machines give for what is fitted, each in the order of [`Measured::fitted`].
-    pub fn simulate(&self, measured: &Measured, files: &[String]) -> anyhow::Result<Vec<Vec<Option<f64>>>> {
-        let of_file = |file: &String| -> anyhow::Result<Vec<Option<f64>>> {
-            let mut given = Vec::new();
-            for (record, seen) in measured.records.iter().zip(&measured.seen) {
-                let wanted: Vec<Seen> = seen.iter().filter(|s| measured.is_fitted(s)).cloned().collect();
-                if wanted.is_empty() {
-                    continue;
-                }
-                match self.run(record, &measured.plan(record, false), file)? {
-                    Some(simulated) => given.extend(again(&wanted, &simulated)),
-                    None => given.extend(wanted.iter().map(|_| None)),
-                }
+    /// What machines give for what is fitted, each in the order of [`Measured::fitted`], by all processes together.
+    pub fn simulate(
+        &self,
+        world: Option<&dyn Comm>,
+        measured: &Measured,
+        files: &[String],
+    ) -> anyhow::Result<Vec<Given>> {
+        let (me, processes) = world.map_or((0, 1), |w| (w.rank(), w.size()));
+        let mine: Vec<usize> = (0..files.len()).filter(|i| i % processes == me).collect();
+        let given = Children::each(self.side_by_side, &mine, |i| self.of_file(measured, &files[*i]))?;
+        let Some(world) = world else { return Ok(given) };
+        let all = wire::gather(world, Some(&given));
+        let all: Vec<Vec<Given>> = wire::tell(world, all.as_ref());
+        // Dealt in turn, so taken up in turn.
+        let mut dealt: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
+        Ok((0..files.len()).filter_map(|i| dealt[i % processes].next()).collect())
+    }
+
+    fn of_file(&self, measured: &Measured, file: &str) -> anyhow::Result<Given> {
+        let mut given = Vec::new();
+        for (record, seen) in measured.records.iter().zip(&measured.seen) {
+            let wanted: Vec<Seen> = seen.iter().filter(|s| measured.is_fitted(s)).cloned().collect();
+            if wanted.is_empty() {
+                continue;
             }
-            Ok(given)
-        };
-        Children::each(self.side_by_side, files, of_file)
+            match self.run(record, &measured.plan(record, false), file)? {
+                Some(simulated) => given.extend(again(&wanted, &simulated)),
+                None => given.extend(wanted.iter().map(|_| None)),
+            }
+        }
+        Ok(given)
     }
 
     /// What a machine gives for each record, loaded phases and all.
