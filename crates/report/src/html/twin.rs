@@ -54,8 +54,8 @@ const SHORT: f64 = 0.01;
 /// So many rows fit a picture that is looked at; the table has all.
 const MOST: usize = 40;
 
-/// The page of a twin: what it comes to, numbers beside each other by title, and a table of what the twin consists of.
-pub fn page(title: &str, sentences: &[String], pairs: &[(&str, &[Beside])], numbers: &Grid) -> String {
+/// The page of a twin: what it is from, what it comes to, numbers beside each other by title, and a table of what the twin consists of.
+pub fn page(title: &str, from: &str, sentences: &[String], pairs: &[(&str, &[Beside])], numbers: &Grid) -> String {
     let mut page = Page::default();
     page.section("The twin beside the machine");
     sentences.iter().for_each(|s| page.say(s));
@@ -67,7 +67,7 @@ pub fn page(title: &str, sentences: &[String], pairs: &[(&str, &[Beside])], numb
     page.section(&numbers.caption);
     page.table(numbers);
     let made = "Made by Tailback from the records of runs; it can be made again with <code>tailback calibrate --format html</code>.";
-    whole(title, &format!("<p>{}</p>\n", escape(&sentences[0])), made, page)
+    whole(title, &format!("<p>{}</p>\n", escape(from)), made, page)
 }
 
 fn picture(title: &str, pairs: &[Beside]) -> Svg {
@@ -102,7 +102,8 @@ mod tests {
         let all = [beside("near", Some(2.1)), beside("<far>", Some(0.5)), beside("none", None)];
         assert_eq!(all[1].factor(), 4.0);
         let numbers = Grid::new("Numbers", &["Number", "value"]);
-        let page = page("A twin", &["It repeats.".into()], &[("Repeated", &all), ("Held back", &[])], &numbers);
+        let page =
+            page("A twin", "Of a run.", &["It repeats.".into()], &[("Repeated", &all), ("Held back", &[])], &numbers);
         assert!(page.find("&lt;far&gt;").unwrap() < page.find("near").unwrap(), "{page}");
         assert!(page.contains("none") && !page.contains("Held back") && !page.contains("<far>"), "{page}");
     }

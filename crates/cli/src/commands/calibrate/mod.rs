@@ -156,6 +156,12 @@ impl<'a> Task<'a> {
         Ok(Task { args, out, paths, base, measured, uneven, remarks, numbers })
     }
 
+    /// What it is made of, in words.
+    fn from(&self) -> String {
+        let runs: Vec<String> = self.paths.iter().map(|p| line(&p.display().to_string())).collect();
+        format!("{}, begun with {}.", runs.join(", "), line(&self.base.from))
+    }
+
     /// Finds the twin and writes it, with the other processes if there are some.
     fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
         let Task { base, measured, numbers, out, .. } = self;
@@ -179,9 +185,10 @@ impl<'a> Task<'a> {
         explain(numbers, &twin, base, &mut remarks);
         let file = written(base, numbers, &twin.values, &remarks);
         sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, self.uneven.clone());
+        let said = (self.from(), self.uneven.clone());
+        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, said);
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
-        record::files::replace(out, (verdict.head(&self.paths, &base.from) + &file).as_bytes()).map_err(say)?;
+        record::files::replace(out, (verdict.head() + &file).as_bytes()).map_err(say)?;
         let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
         let format = self.args.get_one::<String>("format").expect("it has a default");
         output::print(&verdict.written(format, out, numbers, &twin))?;

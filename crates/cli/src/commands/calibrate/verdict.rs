@@ -13,7 +13,10 @@ use report::html::Beside;
 use report::plain::line;
 use sim::Number;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// What a twin is from, and which nodes differ, in words.
+pub type Said = (String, Option<String>);
 
 /// What a simulation gave for each record.
 type Predicted = [Option<RunRecord>];
@@ -37,12 +40,15 @@ pub struct Verdict {
     runs: usize,
     /// Nodes that differ.
     uneven: Option<String>,
+    /// Runs and the machine that it was made of, in words.
+    from: String,
 }
 
 impl Verdict {
-    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, uneven: Option<String>) -> Verdict {
+    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, said: Said) -> Verdict {
+        let (from, uneven) = said;
         let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
-            what: line(&seen.what),
+            what: short(&seen.what),
             metric: Some(seen.metric),
             measured: seen.value,
             twin: *twin,
@@ -50,7 +56,8 @@ impl Verdict {
         let repeated = measured.fitted().zip(&twin.given).map(pair).collect();
         let held_back = measured.held_back();
         let none = Vec::new;
-        let mut verdict = Verdict { repeated, loaded: none(), impacts: none(), held_back, runs: twin.runs, uneven };
+        let mut verdict =
+            Verdict { repeated, loaded: none(), impacts: none(), held_back, runs: twin.runs, uneven, from };
         if !held_back {
             return verdict;
         }
@@ -78,9 +85,8 @@ impl Verdict {
     }
 
     /// The comment at the head of the file.
-    pub fn head(&self, paths: &[&PathBuf], from: &str) -> String {
-        let runs: Vec<String> = paths.iter().map(|p| line(&p.display().to_string())).collect();
-        let mut text = format!("# A twin by `tailback calibrate` of {}, begun with {}.\n", runs.join(", "), line(from));
+    pub fn head(&self) -> String {
+        let mut text = format!("# A twin by `tailback calibrate` of {}\n", self.from);
         for sentence in self.sentences() {
             let _ = writeln!(text, "# {sentence}");
         }
@@ -121,7 +127,7 @@ impl Verdict {
             "html" => {
                 let title = format!("{}, a twin", out.file_stem().unwrap_or_default().to_string_lossy());
                 let pairs = [("Held back", &self.loaded[..]), ("Fitted to", &self.repeated[..])];
-                report::html::twin(&title, &sentences, &pairs, &numbers)
+                report::html::twin(&title, &self.from, &sentences, &pairs, &numbers)
             }
             "json" => self.json(out, &sentences, &numbers),
             _ => self.text(format == "markdown", out, &sentences, &numbers),
@@ -173,6 +179,12 @@ impl Verdict {
         let _ = writeln!(text, "    {sweep}    how far its answers can be trusted");
         text
     }
+}
+
+/// A number's name, without its job where the phase says as much.
+fn short(what: &str) -> String {
+    let name = what.split_once(": ").filter(|(phase, job)| phase.contains(job)).map_or(what, |(phase, _)| phase);
+    line(name)
 }
 
 /// Average and 99 % impacts of the canaries.

@@ -5,7 +5,7 @@ use crate::known::Known;
 use crate::section::Section;
 use crate::table::{digits, known};
 use model::maxrate::Fit;
-use model::maxrate::models::Estimate;
+use model::maxrate::models::{Estimate, Limit};
 use model::maxrate::probe::EagerLimit;
 use model::maxrate::study::{Fitted, Study};
 use record::Interval;
@@ -72,6 +72,11 @@ fn table(found: &Study) -> Grid {
 
 /// An estimate and how well it is known.
 fn cell(fit: Option<&Fit>, names: &[&str], scale: f64) -> String {
+    // Of two rates whose product alone shows, either may be anything.
+    let rates = names.iter().any(|n| n.starts_with("rate"));
+    if rates && fit.is_some_and(|f| f.limits.contains(&Limit::RatesNotSeparable)) {
+        return "-".into();
+    }
     let estimate = fit.and_then(|f| f.estimates.iter().find(|e| names.contains(&e.name.as_str())));
     let Some((e, value)) = estimate.and_then(|e| Some((e, e.value?))) else { return "-".into() };
     let Estimate { low, high, at_least, .. } = e;
