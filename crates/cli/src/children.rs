@@ -58,8 +58,7 @@ impl Children {
         let mut command = Command::new(&self.program);
         command.arg("run").args(words).arg("--out").arg(out);
         // Where this process is one of several the child is none of them, and launches no job of its own either.
-        forget_launcher(&mut command, &LAUNCHERS);
-        forget_launcher(&mut command, &["SLURM_", "MV2_"]);
+        forget_launcher(&mut command, &[&LAUNCHERS[..], &["SLURM_", "MV2_"]].concat());
         let done = self.output(command.stdin(Stdio::null()))?;
         Ok(crate::show::open(out).map_err(|_| {
             let said = String::from_utf8_lossy(&done.stderr);

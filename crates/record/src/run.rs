@@ -304,6 +304,16 @@ impl RunRecord {
         self.hosts.get(node as usize).cloned().unwrap_or_else(|| format!("node {node}"))
     }
 
+    /// What the node at this place of the plan's order is called.
+    pub fn node_name(&self, place: usize) -> String {
+        self.node_names.get(place).cloned().unwrap_or_else(|| format!("node {place}"))
+    }
+
+    /// Its first test in which pairs of nodes met.
+    pub fn pairs(&self) -> Option<&PairsRecord> {
+        self.phases.iter().flat_map(|p| &p.jobs).find_map(|job| job.pairs.as_ref())
+    }
+
     /// The phase of this name.
     pub fn phase(&self, name: &str) -> Option<&PhaseRecord> {
         self.phases.iter().find(|p| p.name == name)

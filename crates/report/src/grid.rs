@@ -2,6 +2,7 @@
 
 use crate::plain;
 use crate::svg::escape;
+use crate::table::Table;
 use std::fmt::Write;
 
 /// The numbers behind a picture, or a table in its own right. The first column names the rows.
@@ -24,6 +25,13 @@ impl Grid {
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
+    }
+
+    /// As a table of plain text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(&self.header.iter().map(String::as_str).collect::<Vec<_>>());
+        self.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+        table
     }
 
     /// As an HTML table that a screen reader can walk through. Under a heading that says the same its caption is not seen.

@@ -3,7 +3,6 @@
 use crate::grid::Grid;
 use crate::plain::{line, markdown, wrap};
 use crate::svg::Svg;
-use crate::table::Table;
 use std::fmt::Write;
 
 /// How much room a section needs. A format shows those that it has room for.
@@ -199,9 +198,7 @@ impl Section {
         if let Some(caption) = self.caption(grid) {
             let _ = writeln!(out, "  {}", line(caption));
         }
-        let mut table = Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
-        grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
-        table.write(out);
+        grid.table().write(out);
         out.push('\n');
     }
 

@@ -177,9 +177,7 @@ pub fn table(out: &mut String, markdown: bool, grid: &Grid) {
         out.push_str(&grid.markdown());
         return;
     }
-    let mut table = report::table::Table::new(&grid.header.iter().map(String::as_str).collect::<Vec<_>>());
-    grid.rows.iter().for_each(|row| table.row(row.iter().cloned()));
-    table.write(out);
+    grid.table().write(out);
 }
 
 fn describe(out: &mut String, markdown: bool, comparison: &Comparison) {

@@ -18,11 +18,9 @@ pub struct Slow {
 
 /// The slow nodes of a record in which all pairs met; none of others, which cannot tell.
 pub fn slow(record: &RunRecord) -> Vec<Slow> {
-    let pairs = record.phases.iter().flat_map(|p| &p.jobs).find_map(|job| job.pairs.as_ref());
-    let suspects = pairs.map(|p| Found::new(p).suspects).unwrap_or_default();
-    let node = |n: usize| record.node_names.get(n).cloned().unwrap_or_else(|| format!("node {n}"));
+    let suspects = record.pairs().map(|p| Found::new(p).suspects).unwrap_or_default();
     let slow = suspects.into_iter().filter_map(|s| match s.part {
-        Part::Node(n) => Some(Slow { node: n as u32, name: node(n), times: s.times }),
+        Part::Node(n) => Some(Slow { node: n as u32, name: record.node_name(n), times: s.times }),
         Part::Switch(_) | Part::Group(_) => None,
     });
     slow.collect()

@@ -90,7 +90,7 @@ fn widest(view: &View<'_>) -> Grid {
     let mut grid = Grid::new("Counters of loaded phases", &header);
     rows.into_iter().take(WIDEST).for_each(|(_, row)| grid.row(row));
     // Runs that measure nothing have nothing alone.
-    let column = 6;
+    let column = header.len() - 2;
     if grid.rows.iter().all(|row| row[column] == "-") {
         grid.header.remove(column);
         grid.rows.iter_mut().for_each(|row| drop(row.remove(column)));

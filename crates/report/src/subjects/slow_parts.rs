@@ -13,33 +13,24 @@ const DRAWN: usize = 128;
 /// Rows of the list of slow pairs.
 const LISTED: usize = 40;
 
-/// The first test of pairs of a record.
-fn pairs<'a>(view: &View<'a>) -> Option<&'a PairsRecord> {
-    view.record.phases.iter().flat_map(|p| &p.jobs).find_map(|job| job.pairs.as_ref())
-}
-
 /// Whether a record names a part that is slow, if that was all that it was asked.
 pub fn has_suspects(view: &View<'_>) -> bool {
     let asked = view.record.phases.len() == 1;
-    asked && pairs(view).is_some_and(|pairs| !Found::new(pairs).suspects.is_empty())
-}
-
-/// The name of a node.
-fn node(view: &View<'_>, n: usize) -> String {
-    view.record.node_names.get(n).cloned().unwrap_or_else(|| format!("node {n}"))
+    asked && view.record.pairs().is_some_and(|pairs| !Found::new(pairs).suspects.is_empty())
 }
 
 /// A part in words. Switches and groups are told by their nodes: only the site knows what it calls them.
 fn name(view: &View<'_>, pairs: &PairsRecord, part: Part) -> String {
     let members = |is: &dyn Fn(&record::PairNode) -> bool| {
-        let all: Vec<String> = (0..pairs.nodes.len()).filter(|n| is(&pairs.nodes[*n])).map(|n| node(view, n)).collect();
+        let all: Vec<String> =
+            (0..pairs.nodes.len()).filter(|n| is(&pairs.nodes[*n])).map(|n| view.record.node_name(n)).collect();
         match all.len() {
             n if n > 4 => format!("{}, {} and {} more", all[0], all[1], n - 2),
             _ => all.join(", "),
         }
     };
     match part {
-        Part::Node(n) => node(view, n),
+        Part::Node(n) => view.record.node_name(n),
         Part::Switch(s) => format!("the switch of {}", members(&|p| p.switch == Some(s))),
         Part::Group(g) => format!("the group of {}", members(&|p| p.group == Some(g))),
     }
@@ -47,7 +38,7 @@ fn name(view: &View<'_>, pairs: &PairsRecord, part: Part) -> String {
 
 /// Nothing of runs whose nodes did not meet in pairs.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
-    let Some(pairs) = pairs(view) else { return Vec::new() };
+    let Some(pairs) = view.record.pairs() else { return Vec::new() };
     let found = Found::new(pairs);
     let mut section = Section::with_room(Room::Terminal, "Slow parts");
     sentences(view, pairs, &found).into_iter().for_each(|s| section.say(s));
@@ -92,7 +83,7 @@ fn sentences(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Vec<String>
     let drain: Vec<String> = found
         .suspects
         .iter()
-        .filter_map(|s| if let Part::Node(n) = s.part { Some(node(view, n)) } else { None })
+        .filter_map(|s| if let Part::Node(n) = s.part { Some(view.record.node_name(n)) } else { None })
         .collect();
     if !drain.is_empty() {
         all.push(format!("Nodes to take out of service: {}", drain.join(",")));
@@ -120,7 +111,7 @@ fn slow_pairs(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Grid {
     let caption = format!("Slow pairs that no part explains{more}, of {}", pairs.values.len());
     let mut grid = Grid::new(&caption, &["Node", "with", "MiB/s", "times slower"]);
     for (met, times) in found.pairs.iter().take(LISTED) {
-        let [a, b] = met.nodes.map(|n| node(view, n));
+        let [a, b] = met.nodes.map(|n| view.record.node_name(n));
         grid.row([a, b, digits(met.rate / 1048576.0), digits(*times)]);
     }
     grid
@@ -144,7 +135,7 @@ fn by_node(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Grid {
         let median = crate::compare::changes::median;
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
         let row = [exact(median(&rates)), exact(least), exact(median(&times))];
-        grid.row([node(view, n), list.len().to_string()].into_iter().chain(row));
+        grid.row([view.record.node_name(n), list.len().to_string()].into_iter().chain(row));
     }
     grid
 }
@@ -176,7 +167,7 @@ fn matrix(view: &View<'_>, pairs: &PairsRecord, found: &Found) -> Svg {
         svg.text("dim", (left - 5.0, top + side * (end as f64 + 0.5) + 4.0), Anchor::End, &end.to_string());
         let anchor = if end == 0 { Anchor::Start } else { Anchor::End };
         let x = if end == 0 { left } else { left + side * n as f64 };
-        svg.text("dim", (x, top + side * n as f64 + 14.0), anchor, &node(view, end));
+        svg.text("dim", (x, top + side * n as f64 + 14.0), anchor, &view.record.node_name(end));
     }
     svg
 }

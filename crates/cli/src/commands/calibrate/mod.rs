@@ -113,8 +113,6 @@ struct Task<'a> {
     paths: Vec<&'a PathBuf>,
     base: Base,
     measured: Measured,
-    /// Nodes that differ, in words.
-    uneven: Option<String>,
     /// What is written behind numbers that need no simulation.
     remarks: Remarks,
     numbers: Vec<Number>,
@@ -149,11 +147,11 @@ impl<'a> Task<'a> {
         let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
         let mut base = base(args)?;
         let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
-        let uneven = uneven(args, &mut measured, &mut base)?;
+        uneven(args, &mut measured, &mut base)?;
         let mut remarks = Remarks::new();
         thresholds(&measured, &mut base, &mut remarks)?;
         let numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
-        Ok(Task { args, out, paths, base, measured, uneven, remarks, numbers })
+        Ok(Task { args, out, paths, base, measured, remarks, numbers })
     }
 
     /// What it is made of, in words.
@@ -185,8 +183,7 @@ impl<'a> Task<'a> {
         explain(numbers, &twin, base, &mut remarks);
         let file = written(base, numbers, &twin.values, &remarks);
         sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-        let said = (self.from(), self.uneven.clone());
-        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, said);
+        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, self.from());
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
         record::files::replace(out, (verdict.head() + &file).as_bytes()).map_err(say)?;
         let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
@@ -196,11 +193,11 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Nodes that are slower than the others, and what becomes of them, in words.
-fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow::Result<Option<String>> {
+/// What becomes of nodes that are slower than the others.
+fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow::Result<()> {
     let slow = measured.slow();
     if slow.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     let list: Vec<String> = slow.iter().map(|s| format!("{} ({:.1} times)", line(&s.name), s.times)).collect();
     let done = match args.get_one::<String>("uneven").expect("it has a default").as_str() {
@@ -214,7 +211,8 @@ fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow
         }
         _ => "they are part of what was fitted; --uneven leave-out or model treats them as what they are",
     };
-    Ok(Some(format!("Slower than the others: {}; {done}.", list.join(", "))))
+    measured.uneven = Some(format!("Slower than the others: {}; {done}.", list.join(", ")));
+    Ok(())
 }
 
 /// A number may be a thousand times more or less than where the search begins.
@@ -238,6 +236,9 @@ fn thresholds(measured: &Measured, base: &mut Base, remarks: &mut Remarks) -> an
 fn written(base: &Base, numbers: &[Number], values: &[f64], remarks: &Remarks) -> String {
     let texts = numbers.iter().zip(values).map(|(n, v)| (n.to_string(), n.written(*v))).collect();
     let mut file = rewritten(&base.text, &texts, remarks).expect("it was rewritten before");
+    if base.slow.is_empty() {
+        return file;
+    }
     let nics = sim::Config::from_toml(&file).map_or(1, |c| c.nic.per_node);
     let (number, rate) =
         numbers.iter().zip(values).find(|(n, _)| n.to_string() == "nic.rate").expect("it may be moved");

@@ -18,6 +18,8 @@ pub struct Measured {
     pub records: Vec<RunRecord>,
     /// For each what it says.
     pub seen: Vec<Vec<Seen>>,
+    /// Nodes that differ and what became of them, in words.
+    pub uneven: Option<String>,
     use_loaded: bool,
 }
 
@@ -36,7 +38,7 @@ impl Measured {
             }
         }
         let seen: Vec<Vec<Seen>> = records.iter().map(seen).collect();
-        let measured = Measured { records, seen, use_loaded };
+        let measured = Measured { records, seen, uneven: None, use_loaded };
         let any = measured.fitted().next().is_some();
         match any {
             true => Ok(measured),

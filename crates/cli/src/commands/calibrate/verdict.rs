@@ -15,9 +15,6 @@ use sim::Number;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What a twin is from, and which nodes differ, in words.
-pub type Said = (String, Option<String>);
-
 /// What a simulation gave for each record.
 type Predicted = [Option<RunRecord>];
 
@@ -45,8 +42,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, said: Said) -> Verdict {
-        let (from, uneven) = said;
+    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, from: String) -> Verdict {
         let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
             what: short(&seen.what),
             metric: Some(seen.metric),
@@ -55,9 +51,15 @@ impl Verdict {
         };
         let repeated = measured.fitted().zip(&twin.given).map(pair).collect();
         let held_back = measured.held_back();
-        let none = Vec::new;
-        let mut verdict =
-            Verdict { repeated, loaded: none(), impacts: none(), held_back, runs: twin.runs, uneven, from };
+        let mut verdict = Verdict {
+            repeated,
+            loaded: Vec::new(),
+            impacts: Vec::new(),
+            held_back,
+            runs: twin.runs,
+            uneven: measured.uneven.clone(),
+            from,
+        };
         if !held_back {
             return verdict;
         }
@@ -160,9 +162,7 @@ impl Verdict {
         if markdown {
             table(&mut text, true, numbers);
         } else {
-            let mut all = report::table::Table::new(&numbers.header.iter().map(String::as_str).collect::<Vec<_>>());
-            numbers.rows.iter().for_each(|row| all.row(row.iter().cloned()));
-            all.write_left(&mut text);
+            numbers.table().write_left(&mut text);
         }
         let worst = &self.repeated[..self.repeated.len().min(SHOWN)];
         for (title, pairs) in [("Repeated worst", worst), ("Held back", &self.loaded)] {
