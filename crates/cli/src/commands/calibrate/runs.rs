@@ -49,9 +49,12 @@ impl Measured {
         }
     }
 
-    /// The nodes that are slower than the others, as far as the records tell.
+    /// The nodes that are slower than the others, as far as the records tell; each once, as slow as the first of them says.
     pub fn slow(&self) -> Vec<Slow> {
-        self.records.iter().flat_map(slow).collect()
+        let mut all: Vec<Slow> = self.records.iter().flat_map(slow).collect();
+        all.sort_by_key(|s| s.node);
+        all.dedup_by_key(|s| s.node);
+        all
     }
 
     /// Forgets what was measured with slow nodes.
