@@ -18,6 +18,7 @@ use record::RunRecord;
 use report::plain::line;
 use runs::{Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
+use spec::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -116,6 +117,8 @@ struct Task<'a> {
     /// What is written behind numbers that need no simulation.
     remarks: Remarks,
     numbers: Vec<Number>,
+    /// Where the search begins, as far as closed forms tell.
+    starts: BTreeMap<&'static str, f64>,
 }
 
 /// The processes that a launcher started share the simulations, and all find the same twin; rank 0 writes it.
@@ -151,7 +154,8 @@ impl<'a> Task<'a> {
         let mut remarks = Remarks::new();
         thresholds(&measured, &mut base, &mut remarks)?;
         let numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
-        Ok(Task { args, out, paths, base, measured, remarks, numbers })
+        let starts = measured.records.iter().rev().flat_map(closed::starts).collect();
+        Ok(Task { args, out, paths, base, measured, remarks, numbers, starts })
     }
 
     /// What it is made of, in words.
@@ -165,7 +169,7 @@ impl<'a> Task<'a> {
         let Task { base, measured, numbers, out, .. } = self;
         let leads = world.is_none_or(|w| w.rank() == 0);
         let runs = Runs::new(self.args, out, world)?;
-        let knobs: Vec<Knob> = numbers.iter().map(knob).collect();
+        let knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
         let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
         let mut rounds = 0;
         let twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
@@ -215,9 +219,12 @@ fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow
     Ok(())
 }
 
-/// A number may be a thousand times more or less than where the search begins.
-fn knob(number: &Number) -> Knob {
-    let (default, start) = (number.value, number.start);
+/// A number may be a thousand times more or less than where the search begins: at what the models of the papers say, if they say something.
+fn knob(number: &Number, starts: &BTreeMap<&str, f64>) -> Knob {
+    let cable = number.section == "topology" && number.kind == Kind::Rate && !number.given;
+    // Cables of which nobody said anything are as fast as the NICs.
+    let name = if cable { "nic.rate".to_string() } else { number.to_string() };
+    let (default, start) = (number.value, starts.get(&*name).copied().unwrap_or(number.start));
     Knob { name: number.to_string(), default, start, least: start * 1e-3, most: start * 1e3 }
 }
 
