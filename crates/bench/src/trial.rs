@@ -34,10 +34,12 @@ pub struct Trial {
     pub of: Try,
     /// Until it could begin.
     pub start: f64,
-    /// Preparing a block, and looking at its result.
-    pub around: f64,
+    /// Preparing a block.
+    pub before: f64,
     /// One step.
     pub step: f64,
+    /// Looking at its result.
+    pub after: f64,
 }
 
 /// Wrong data in a trial: what follows on this machine cannot be trusted.
@@ -72,28 +74,28 @@ pub fn run(world: &dyn Comm, tries: &[Try], payload: Payload) -> Result<Vec<Tria
         let group = if of.among == Among::Each { own.as_deref() } else { some.as_deref() };
         // The first time a library is loaded, threads are made and memory is touched; the second time counts.
         let twice = [(); 2].map(|()| once(world, group, of, &called, (payload, arithmetic)));
-        let wrong = twice.iter().flatten().any(|times| times[3] > 0.0);
-        let [start, around, step, _] = twice[1]?;
+        let wrong = twice.iter().flatten().any(|times| times[4] > 0.0);
+        let [start, before, step, after, _] = twice[1]?;
         Some(if wrong {
             Err(WrongData { kernel: of.kernel })
         } else {
-            Ok(Trial { of: of.clone(), start, around, step })
+            Ok(Trial { of: of.clone(), start, before, step, after })
         })
     };
     tries.iter().filter_map(one).collect()
 }
 
-/// Seconds of the slowest rank until it could begin, around a block and of a step; the fourth number says whether anything was wrong.
+/// Seconds of the slowest rank until it could begin, before a step, of it and after it; the fifth number says whether anything was wrong.
 fn once(
     world: &dyn Comm,
     group: Option<&dyn Comm>,
     of: &Try,
     called: &Called,
     (payload, arithmetic): (Payload, Arithmetic),
-) -> Option<[f64; 4]> {
+) -> Option<[f64; 5]> {
     let params = called.resolve(&of.params);
     let watch = Stopwatch::new(world);
-    let [mut start, mut around, mut step, mut refused, mut wrong] = [0.0; 5];
+    let [mut start, mut before, mut step, mut after, mut refused, mut wrong] = [0.0; 6];
     world.settle(&mut [], Reduce::Max);
     let mut pattern = None;
     if let (Some(group), Ok(params)) = (group, &params) {
@@ -114,7 +116,7 @@ fn once(
         let lap = watch.start();
         pattern.arrange(0);
         pattern.renew(1);
-        around = lap.seconds();
+        before = lap.seconds();
     }
     world.settle(&mut [], Reduce::Max);
     if let Some(pattern) = &mut pattern {
@@ -125,9 +127,9 @@ fn once(
         if let Verdict::Wrong { .. } = pattern.verify() {
             wrong = 1.0;
         }
-        around += lap.seconds();
+        after = lap.seconds();
     }
-    let mut times = [start, around, step, wrong];
+    let mut times = [start, before, step, after, wrong];
     world.settle(&mut times, Reduce::Max);
     Some(times)
 }

@@ -243,6 +243,15 @@ fn a_time_bound_makes_fewer_updates_and_they_are_right() {
 }
 
 #[test]
+fn fewer_updates_are_made_if_asked_for_and_they_are_right() {
+    right("random-access", 2, &[("bits", "12"), ("updates", "1000")]);
+    for (asked, made) in [("1000", 999.0), ("0", 16384.0), ("99999", 16384.0)] {
+        let found = right("random-access-mpi", 3, &[("bits", "12"), ("updates", asked)]);
+        assert!(found["updates"] == made && found["errors"] == 0.0, "{asked}: {found:?}");
+    }
+}
+
+#[test]
 fn transforms_come_back() {
     for ranks in RANKS {
         for n in [1, 2, 9, 30, 64, 500] {

@@ -139,6 +139,7 @@ pub enum Method {
 pub struct Table {
     words: Buffer<u64>,
     bits: u32,
+    updates: u64,
 }
 
 impl Table {
@@ -146,7 +147,7 @@ impl Table {
     pub fn new(bits: u32, pool: &Pool) -> Result<Self, MemoryError> {
         // Below 58 bits the bytes of the table and the number of updates fit into 64 bits.
         let len = 1usize.checked_shl(bits).filter(|_| bits < 58).ok_or(MemoryError::TooLarge(usize::MAX))?;
-        let mut table = Self { words: Buffer::zeroed(len)?, bits };
+        let mut table = Self { words: Buffer::zeroed(len)?, bits, updates: UPDATES_PER_WORD << bits };
         table.reset(pool);
         Ok(table)
     }
@@ -169,9 +170,17 @@ impl Table {
         &self.words
     }
 
-    /// How many updates a run makes: four for each word.
+    /// The same table for fewer updates: at most so many, and as many in each sub-stream.
+    pub fn at_most(mut self, updates: u64) -> Self {
+        if updates < self.updates {
+            self.updates = (updates - updates % STREAMS as u64).max(1);
+        }
+        self
+    }
+
+    /// How many updates a run makes: four for each word, unless fewer were asked for.
     pub fn updates(&self) -> u64 {
-        UPDATES_PER_WORD << self.bits
+        self.updates
     }
 
     /// Makes all updates. With several threads an update may be lost when two meet at one word, as the rules allow.
@@ -397,6 +406,19 @@ mod tests {
                     assert_eq!(table.verify(generator), 1);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn fewer_updates_are_the_first_of_each_stream() {
+        let pool = Pool::floating(1);
+        for (asked, made) in [(1, 1), (127, 1), (1000, 896), (1 << 20, 4 << 10)] {
+            let mut table = Table::new(10, &pool).unwrap().at_most(asked);
+            assert_eq!(table.updates(), made, "{asked}");
+            table.update(Generator::Poly, Method::Ahead, &pool);
+            let changed = table.words().iter().zip(0..).filter(|&(&w, i)| w != i).count() as u64;
+            assert!((1..=made).contains(&changed), "{changed} of {made}");
+            assert_eq!(table.verify(Generator::Poly), 0);
         }
     }
 

@@ -19,6 +19,12 @@ const GENERATOR: Param = Param::new(
     "poly",
     "random stream: the polynomial one, or the linear congruential one (`_LCG`)",
 );
+const UPDATES: Param = Param::new(
+    "updates",
+    Kind::Count,
+    "0",
+    "updates of the table at most, if that is fewer than the four for each word that the rules ask for; 0 for those",
+);
 
 /// HPCC's SingleRandomAccess and StarRandomAccess.
 pub const LOCAL: Kernel = Kernel {
@@ -29,6 +35,7 @@ pub const LOCAL: Kernel = Kernel {
         params: &[
             BITS,
             GENERATOR,
+            UPDATES,
             Param::new(
                 "method",
                 Kind::Choice(&["ahead", "direct"]),
@@ -58,6 +65,7 @@ pub const GLOBAL: Kernel = Kernel {
         params: &[
             BITS,
             GENERATOR,
+            UPDATES,
             Param::new(
                 "algorithm",
                 Kind::Choice(&["auto", "bucket", "hypercube"]),
@@ -105,6 +113,12 @@ fn generator(params: &Params) -> Generator {
     if params.word("generator") == "poly" { Generator::Poly } else { Generator::Lcg }
 }
 
+/// Updates of a table of so many bits at most.
+fn at_most(params: &Params, bits: u32) -> u64 {
+    let (all, asked) = (UPDATES_PER_WORD << bits, params.count("updates"));
+    if asked == 0 { all } else { all.min(asked) }
+}
+
 fn bits(params: &Params) -> Result<u32, Refusal> {
     let bits = params.count("bits");
     if bits > MAX_BITS {
@@ -127,6 +141,7 @@ struct Alone<'c> {
     comm: &'c dyn Comm,
     table: Option<Table>,
     bits: u32,
+    updates: u64,
     generator: Generator,
     method: Method,
     pool: Arc<Pool>,
@@ -139,12 +154,17 @@ fn start_local(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let bits = bits(setup.params)?;
     let (asked, fit) = (setup.params.count("threads"), ((1 << bits) / THREAD_WORDS).max(1));
     let pool = pool(asked.min(fit));
-    let table =
-        if modelled(&setup) { None } else { Some(Table::new(bits, &pool).map_err(|e| Refusal(e.to_string()))?) };
+    let most = at_most(setup.params, bits);
+    let table = if modelled(&setup) {
+        None
+    } else {
+        Some(Table::new(bits, &pool).map_err(|e| Refusal(e.to_string()))?.at_most(most))
+    };
+    let updates = table.as_ref().map_or(most, Table::updates);
     let method = if setup.params.word("method") == "ahead" { Method::Ahead } else { Method::Direct };
     let generator = generator(setup.params);
     let idle = asked.saturating_sub(fit);
-    Ok(Box::new(Alone { comm: setup.comm, table, bits, generator, method, pool, idle, errors: 0 }))
+    Ok(Box::new(Alone { comm: setup.comm, table, bits, updates, generator, method, pool, idle, errors: 0 }))
 }
 
 impl Pattern for Alone<'_> {
@@ -155,7 +175,7 @@ impl Pattern for Alone<'_> {
     }
 
     fn step(&mut self) -> Option<Work> {
-        let work = Work { updates: UPDATES_PER_WORD << self.bits, ..Work::NONE };
+        let work = Work { updates: self.updates, ..Work::NONE };
         match &mut self.table {
             Some(table) => self.comm.compute(work, &mut || table.update(self.generator, self.method, &self.pool)),
             None => drop(self.comm.charge(work)),
@@ -181,6 +201,7 @@ impl Pattern for Alone<'_> {
         if matches!(self.method, Method::Ahead) {
             notes.push("updates are looked ahead within the 1024 of the rules: an optimized run".to_string());
         }
+        notes.extend(fewer(self.updates, self.bits, "as asked"));
         if self.idle > 0 && self.table.is_some() {
             notes.push(format!("{} threads fewer: on 2^{} words they would race for too many", self.idle, self.bits));
         }
@@ -189,6 +210,12 @@ impl Pattern for Alone<'_> {
         }
         notes
     }
+}
+
+/// What is said of a run that does not make all updates.
+fn fewer(updates: u64, bits: u32, why: &str) -> Option<String> {
+    let all = UPDATES_PER_WORD << bits;
+    (updates < all).then(|| format!("{updates} of {all} updates are made, {why}"))
 }
 
 /// How updates travel; the last is for the check.
@@ -210,6 +237,8 @@ struct Together<'c> {
     /// Updates of each rank at most, if time is short.
     limit: u64,
     sampled: bool,
+    /// Not all that was asked for fits the bound.
+    late: bool,
     time: f64,
     check_time: f64,
     errors: f64,
@@ -235,12 +264,19 @@ fn start_global(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         hypercube,
         bound: setup.params.time("time-bound"),
         table: array(model, split.range(setup.comm.rank()).len())?,
-        limit: u64::MAX,
+        limit: limit(setup.params, bits, ranks as u64),
         sampled: false,
+        late: false,
         time: 0.0,
         check_time: 0.0,
         errors: 0.0,
     }))
+}
+
+/// Updates of each rank at most, or all there are.
+fn limit(params: &Params, bits: u32, ranks: u64) -> u64 {
+    let most = at_most(params, bits);
+    if most < UPDATES_PER_WORD << bits { (most / ranks).max(1) } else { u64::MAX }
 }
 
 impl Together<'_> {
@@ -284,14 +320,15 @@ impl Together<'_> {
 
     /// A hundredth of the updates beforehand: how many fit the bound.
     fn sample(&mut self) {
-        let few = (self.updates(0, u64::MAX) / SAMPLE).max(1);
+        let few = (self.updates(0, self.limit) / SAMPLE).max(1);
         self.comm.barrier();
         let lap = self.stopwatch.start();
         self.run(few, self.way());
         let took = agree(self.comm, lap.seconds(), Reduce::Max);
         let fit = self.bound.secs() / (took / few as f64).max(1e-15);
-        if fit < self.updates(0, u64::MAX) as f64 {
+        if fit < self.updates(0, self.limit) as f64 {
             self.limit = (fit as u64).max(few);
+            self.late = true;
         }
     }
 }
@@ -358,13 +395,8 @@ impl Pattern for Together<'_> {
         let way =
             if self.hypercube { "bit by bit through the ranks (hypercube)" } else { "by one message to each rank" };
         let mut notes = vec![format!("updates travel {way}, at most 1024 stored on a rank")];
-        if self.limit != u64::MAX {
-            notes.push(format!(
-                "{} of {} updates are made, to keep the time bound",
-                self.total(),
-                UPDATES_PER_WORD << self.split.bits
-            ));
-        }
+        let why = if self.late { "to keep the time bound" } else { "as asked" };
+        notes.extend(fewer(self.total(), self.split.bits, why));
         notes
     }
 }

@@ -9,6 +9,11 @@ use spec::{Params, ReadParams};
 /// Updates of a table for each of its words.
 const UPDATES: f64 = 4.0;
 
+/// A look at the processor's peak, before and after a product of matrices, takes about as long as making so many elements.
+const PEAK: f64 = 4e6;
+/// Looking at a word of a table takes about this part of the time of an update.
+const LOOK: f64 = 1.0 / 8.0;
+
 /// Operations of HPL that count.
 pub fn hpl(n: f64) -> f64 {
     2.0 / 3.0 * n * n * n
@@ -19,32 +24,40 @@ pub fn updates(words: f64) -> f64 {
     UPDATES * words
 }
 
-/// How much a test has to do in a step and around it, in units of its own.
+/// How much a test has to do before a step, in it and after it, in units of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Amount {
+    before: f64,
     step: f64,
-    around: f64,
+    after: f64,
 }
 
 fn amount(kernel: &str, params: &Params) -> Amount {
-    let both = |x: f64| Amount { step: x, around: x };
+    let around = |step: f64, around: f64| Amount { before: around, step, after: around };
+    let same = |x: f64| around(x, x);
     let n = || params.count("n") as f64;
     match kernel {
-        "hpl" => Amount { step: hpl(n()), around: n() * n() },
-        "dgemm" => Amount { step: 2.0 * n() * n() * n(), around: n() * n() },
-        "ptrans" => both(n() * n()),
-        "random-access" | "random-access-mpi" => both(updates((params.count("bits") as f64).exp2())),
-        "fft" | "fft-mpi" => Amount { step: n() * n().log2().max(1.0), around: n() },
-        "stream" => both(n()),
-        // Messages of one size: as long as they are many.
-        "ping-pong" => {
-            Amount { step: (params.count("measurements") * (params.count("loops") + 1)) as f64, around: 1.0 }
+        "hpl" => around(hpl(n()), n() * n()),
+        "dgemm" => around(2.0 * n() * n() * n(), n() * n() + PEAK),
+        "ptrans" => same(n() * n()),
+        "random-access" | "random-access-mpi" => {
+            let words = (params.count("bits") as f64).exp2();
+            let made = match params.get("updates").map_or(0, |_| params.count("updates")) {
+                0 => updates(words),
+                asked => updates(words).min(asked as f64),
+            };
+            // The table is filled beforehand; afterwards the same updates are made once more, and every word is looked at.
+            Amount { before: words, step: made, after: made + LOOK * words }
         }
+        "fft" | "fft-mpi" => around(n() * n().log2().max(1.0), n()),
+        "stream" => same(n()),
+        // Messages of one size: as long as they are many.
+        "ping-pong" => around((params.count("measurements") * (params.count("loops") + 1)) as f64, 1.0),
         "hpcc-rings" => {
             let rings = (params.count("rings") + 1) * params.count("measurements") * params.count("loops");
-            Amount { step: rings as f64, around: 1.0 }
+            around(rings as f64, 1.0)
         }
-        _ => both(1.0),
+        _ => same(1.0),
     }
 }
 
@@ -62,21 +75,28 @@ pub fn seconds(trials: &[Trial], kernel: &str, params: &Params, often: Often) ->
     let alike = |t: &&Trial| t.of.kernel == kernel && t.of.params.get("size") == params.get("size");
     let trial = trials.iter().find(alike)?;
     let (small, large) = (amount(kernel, &trial.of.params), amount(kernel, params));
-    let around = large.around / small.around;
-    let step = match (kernel, trials.iter().find(|t| t.of.kernel == "dgemm")) {
+    let (before, mut after) = (large.before / small.before, large.after / small.after);
+    let mut step = match (kernel, trials.iter().find(|t| t.of.kernel == "dgemm")) {
         ("hpl", Some(dgemm)) => {
             let grid = |params: &Params| (params.count("p") * params.count("q")).max(1) as f64;
             let rate = amount("dgemm", &dgemm.of.params).step / dgemm.step;
             let products = small.step / (rate * grid(&trial.of.params));
             // What is not products in the small problem: panels, swaps, messages.
             let rest = (trial.step - products).max(0.0);
-            products * large.step / small.step + rest * around
+            products * large.step / small.step + rest * before
         }
         _ => trial.step * large.step / small.step,
     };
-    let budget = params.get("budget").map_or(f64::INFINITY, |_| params.time("budget").secs());
-    let steps = (step * f64::from(often.steps)).min(budget);
-    Some(trial.start * around + often.blocks as f64 * (trial.around * around + steps))
+    let bound = |name: &str| {
+        let given = params.get(name).map(|_| params.time(name).secs());
+        given.filter(|bound| *bound > 0.0).unwrap_or(f64::INFINITY)
+    };
+    // Fewer updates are made, and checked, if they would take longer than this.
+    let share = (bound("time-bound") / step).min(1.0);
+    step *= share;
+    after *= share;
+    let steps = (step * f64::from(often.steps)).min(bound("budget"));
+    Some(trial.start * before + often.blocks as f64 * (trial.before * before + steps + trial.after * after))
 }
 
 #[cfg(test)]
@@ -127,16 +147,17 @@ mod tests {
     fn trials_are_scaled() {
         let params =
             |list: &[(&str, &str)]| list.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect::<Params>();
-        let trial = |kernel, list: &[(&str, &str)], times: [f64; 3]| Trial {
+        let trial = |kernel, list: &[(&str, &str)], times: [f64; 4]| Trial {
             of: Try { kernel, params: params(list), among: Among::Each },
             start: times[0],
-            around: times[1],
+            before: times[1],
             step: times[2],
+            after: times[3],
         };
         let trials = [
-            trial("dgemm", &[("n", "100")], [0.0, 0.1, 0.002]),
-            trial("hpl", &[("n", "100"), ("p", "1"), ("q", "2")], [0.1, 0.2, 0.01]),
-            trial("random-access", &[("bits", "10")], [0.5, 1.0, 2.0]),
+            trial("dgemm", &[("n", "100")], [0.0, 0.1, 0.002, 0.1]),
+            trial("hpl", &[("n", "100"), ("p", "1"), ("q", "2")], [0.1, 0.1, 0.01, 0.1]),
+            trial("random-access", &[("bits", "10")], [0.5, 0.5, 2.0, 0.5]),
         ];
         let often = Often { blocks: 1, steps: 1 };
         // 1e9 flop/s; (2/3) 1e6 of them on two ranks take a third of a millisecond, and the rest grows with the square.
@@ -149,6 +170,12 @@ mod tests {
             seconds(&trials, "random-access", &params(&[("bits", "12")]), twice),
             Some(4.0 * (0.5 + 2.0 * (1.0 + 6.0)))
         );
+        // A trial of a fourth of the updates, and a run that is cut to an eighth of the time that all of them would take.
+        let few = [trial("random-access", &[("bits", "10"), ("updates", "1024")], [0.5, 0.5, 2.0, 0.5])];
+        let (bits, after) = (("bits", "10"), 0.5 * (4096.0 + LOOK * 1024.0) / (1024.0 + LOOK * 1024.0));
+        assert_eq!(seconds(&few, "random-access", &params(&[bits]), often), Some(0.5 + (0.5 + 8.0 + after)));
+        let bound = params(&[bits, ("time-bound", "1s")]);
+        assert_eq!(seconds(&few, "random-access", &bound, often), Some(0.5 + (0.5 + 1.0 + after / 8.0)));
         assert_eq!(seconds(&trials, "stream", &params(&[("n", "12")]), often), None);
     }
 }

@@ -60,11 +60,19 @@ fn small(kernel: &str, params: &Params, ranks: usize, simulated: bool) -> Params
     };
     let of = |real: u64, virtual_: u64| if simulated { virtual_ } else { real };
     match kernel {
-        "dgemm" => at_most("n", of(768, 64)),
+        "dgemm" => at_most("n", of(1536, 64)),
         "stream" => at_most("n", of(4_000_000, 10_000)),
         "fft" => at_most("n", of(1 << 18, 1 << 10)),
-        "random-access" => at_most("bits", of(22, 10)),
-        "random-access-mpi" => at_most("bits", of(16, 10) + u64::from(ranks.max(1).ilog2())),
+        // A table that no cache holds, if there is one in the run, and few updates of it.
+        "random-access" => {
+            at_most("bits", of(25, 10));
+            params.insert("updates".into(), of(1 << 21, 0).to_string());
+        }
+        "random-access-mpi" => {
+            let more = u64::from(ranks.max(1).ilog2());
+            at_most("bits", of(24, 10) + more);
+            params.insert("updates".into(), of((1 << 18) << more, 0).to_string());
+        }
         "ptrans" => at_most("n", of(1024, 128)),
         // Each rank has elements of every other.
         "fft-mpi" => at_most("n", of(1 << 18, 1 << 10).max(4 * (ranks * ranks) as u64)),
