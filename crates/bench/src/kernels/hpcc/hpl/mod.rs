@@ -336,9 +336,21 @@ impl Pattern for Hpl<'_> {
 
 /// Columns of one piece of an update while a panel is on its way, in blocks: often enough to pass it on, long enough to be fast.
 const PIECE_BLOCKS: usize = 4;
-/// Columns of one piece where threads share an update: so many that packing the panel again for each costs a percent or two, and few
-/// enough that all are done at about the same time.
+/// Columns of the smallest piece where threads share an update: few enough that all are done at about the same time.
 const TEAM_COLUMNS: usize = 256;
+
+/// Columns in pieces for so many threads. Each packs the panel anew, so the first are wide; what is left decides the width of the next.
+fn pieces(mut columns: &mut [f64], ld: usize, threads: usize) -> Vec<Mutex<&mut [f64]>> {
+    let mut all = Vec::new();
+    while !columns.is_empty() {
+        let left = columns.len() / ld;
+        let width = (left / (threads + 1)).max(TEAM_COLUMNS).min(left);
+        let (piece, rest) = columns.split_at_mut(width * ld);
+        all.push(Mutex::new(piece));
+        columns = rest;
+    }
+    all
+}
 
 impl Lu<'_> {
     /// Factors; `tell` hears after each panel how many columns are done.
@@ -453,7 +465,7 @@ impl Lu<'_> {
         let (rows, ld) = (matrix.rows, matrix.ld);
         let end = next + options.nb.min(matrix.n - next);
         let (before, rest) = matrix.a.split_at_mut(end * ld);
-        let pieces: Vec<Mutex<&mut [f64]>> = rest.chunks_mut(TEAM_COLUMNS * ld).map(Mutex::new).collect();
+        let pieces = pieces(rest, ld, engine.pool.threads());
         let taken = AtomicUsize::new(0);
         let mut panel = engine.pool.beside(
             || {
