@@ -335,10 +335,11 @@ def hpcc_memory(run):
     return grid(["test", "arrays", "resident", "ratio"], rows)
 
 
-def beside_the_original(run, rounds, launch, keys=None):
+def beside_the_original(run, rounds, launch, keys=None, **sizes):
     """Runs of the original and ours in turn: medians, ranges, ratios. The first line says how both were started and with which BLAS."""
-    shown = [f"LAUNCH='{launch}'", "scripts/bench-hpcc", "tailback", str(rounds)]
-    text = run.call(["env", f"LAUNCH={launch}", "scripts/bench-hpcc", run.program(), str(rounds)], shown=shown)
+    given = [f"{name}={value}" for name, value in sizes.items()]
+    shown = [f"LAUNCH='{launch}'", *given, "scripts/bench-hpcc", "tailback", str(rounds)]
+    text = run.call(["env", f"LAUNCH={launch}", *given, "scripts/bench-hpcc", run.program(), str(rounds)], shown=shown)
     rows = [line.split() for line in text.strip().split("\n")]
     rows = [row for row in rows if len(row) == 8 and row[0] != "N" and (keys is None or row[0] in keys)]
     cells = [[row[0], f"{row[1]} ({row[2]} to {row[3]})", f"{row[4]} ({row[5]} to {row[6]})", row[7]] for row in rows]
@@ -354,6 +355,19 @@ def hpcc_speed(run):
 def hpcc_speed_yield(run):
     flags = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
     return beside_the_original(run, 3, f"mpirun.openmpi -n 2 {flags}", ["MPIRandomAccess_GUPs", "MPIRandomAccess_LCG_GUPs"])
+
+
+@table("hpcc-speed-one", needs="hpcc 1.5.0, Open MPI, two idle cores")
+def hpcc_speed_one(run):
+    keys = ["SingleRandomAccess_GUPs", "SingleRandomAccess_LCG_GUPs", "SingleSTREAM_Copy", "SingleSTREAM_Triad", "SingleFFT_Gflops"]
+    return beside_the_original(run, 5, "mpirun.openmpi -n 1", keys, N=5000, P=1, Q=1)
+
+
+@table("hpcc-speed-four", needs="hpcc 1.5.0, Open MPI, two idle cores")
+def hpcc_speed_four(run):
+    flags = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
+    keys = ["PTRANS_GBs", "StarFFT_Gflops", "SingleFFT_Gflops", "MPIFFT_Gflops"]
+    return beside_the_original(run, 5, f"mpirun.openmpi -n 4 {flags}", keys, N=4000, P=2, Q=2)
 
 
 # ---- docs/validation/mpi.md

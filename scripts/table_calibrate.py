@@ -1,0 +1,8 @@
+"""Tables of docs/validation/calibrate.md: twins of machines. See scripts/table_makers.py."""
+from table_run import table
+
+
+@table("twins")
+def twins(run):
+    """Ten hidden machines, measured, fitted and predicted."""
+    return run.call(["scripts/twins", "10", "1"]).strip()
