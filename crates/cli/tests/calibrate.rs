@@ -9,14 +9,26 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 /// Three nodes behind one switch, with numbers that are no defaults.
-const HIDDEN: &str = "nodes = 3\nranks_per_node = 1\n[host]\nsend_overhead = \"400ns\"\nrecv_overhead = \"300ns\"\n[nic]\nrate = \"5GB/s\"\n\
+const HIDDEN: &str = "nodes = 3\nranks_per_node = 1\n[host]\nsend_overhead = \"400ns\"\nrecv_overhead = \"300ns\"\n\
+    flops = 7e9\nmemory_rate = \"5GB/s\"\nupdates = 3e7\n[nic]\nrate = \"5GB/s\"\n\
     [protocol]\neager = 4096\n[topology]\nkind = \"single-switch\"\n";
 
 #[test]
 fn a_machine_is_measured_and_its_numbers_come_back() {
     let dir = folder("calibrate");
     fs::write(dir.join("hidden.toml"), HIDDEN).unwrap();
-    let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8,4KiB,16KiB,256KiB", "--trials", "2"];
+    let measure = [
+        "run",
+        "characterize",
+        "--on",
+        "hidden.toml",
+        "--sizes",
+        "8,4KiB,16KiB,256KiB",
+        "--trials",
+        "2",
+        "--compute",
+        "yes",
+    ];
     let out = tailback(&dir, &[&measure[..], &["--out", "quiet", "--quiet"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml", "--format", "html"]);
@@ -37,8 +49,15 @@ fn a_machine_is_measured_and_its_numbers_come_back() {
     };
     let rate = number("rate", "B/s", 1.0);
     assert!((rate / 5e9 - 1.0).abs() < 0.05, "{twin}");
-    let overheads = number("send_overhead", "ps", 1e-12) + number("recv_overhead", "ps", 1e-12);
-    assert!((overheads / 700e-9 - 1.0).abs() < 0.1, "{overheads}: {twin}");
+    let (send, receive) = (number("send_overhead", "ps", 1e-12), number("recv_overhead", "ps", 1e-12));
+    assert!((send / 400e-9 - 1.0).abs() < 0.05 && (receive / 300e-9 - 1.0).abs() < 0.05, "{send} {receive}: {twin}");
+    // What was computed is as fast there.
+    for (key, rate) in [("flops", 7e9), ("memory_rate", 5e9), ("updates", 3e7)] {
+        let line = twin.lines().find(|l| l.starts_with(&format!("{key} = "))).expect(key);
+        let value =
+            line.split_once(" = ").unwrap().1.split("  #").next().unwrap().trim().trim_matches('"').replace("B/s", "");
+        assert!((value.parse::<f64>().unwrap() / rate - 1.0).abs() < 0.01 && line.contains("# measured: "), "{line}");
+    }
     // What nothing depends on is said to be assumed, and the twin is a machine.
     assert!(twin.contains("# assumed: not identified by these data, default kept"), "{twin}");
     let out = tailback(&dir, &["machine", "check", "twin.toml"]);

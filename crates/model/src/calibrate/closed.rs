@@ -4,7 +4,7 @@ use crate::maxrate::data::{Pattern, Sample};
 use crate::maxrate::loggp;
 use crate::maxrate::probe::EagerLimit;
 use crate::maxrate::recorded::Recorded;
-use record::{About, PairPattern, RunRecord};
+use record::{About, Metric, PairPattern, RunRecord, TestMode};
 use std::collections::BTreeMap;
 
 /// The longest message that is sent without asking: what the delayed receiver found, and the roundest number that fits it, because
@@ -25,6 +25,20 @@ pub fn eager(record: &RunRecord) -> Option<(u64, EagerLimit)> {
 /// The number from `low` to below `end` with the most zeros at its end, in twos.
 fn roundest(low: u64, end: u64) -> u64 {
     (low..end.min(low + (1 << 16))).max_by_key(|n| (n.trailing_zeros(), std::cmp::Reverse(*n))).unwrap_or(low)
+}
+
+/// What a rank computes, by the fastest test of each kind that one rank made for itself: the name in a machine file, and the rate.
+pub fn computing(record: &RunRecord) -> Vec<(&'static str, f64)> {
+    let alone = |about: &About| matches!(about, About::Test { mode: Some(TestMode::Single | TestMode::Star), .. });
+    let jobs = record.phases.iter().filter(|p| alone(&p.about)).flat_map(|p| &p.jobs).filter(|j| j.skipped.is_none());
+    let jobs: Vec<_> = jobs.collect();
+    let kinds =
+        [("host.flops", Metric::Flops), ("host.memory_rate", Metric::Bandwidth), ("host.updates", Metric::Updates)];
+    let best = |(name, metric): (&'static str, Metric)| {
+        let rates = jobs.iter().filter(|j| j.metric == metric).map(|j| j.summary.mean);
+        rates.filter(|r| r.is_finite() && *r > 0.0).reduce(f64::max).map(|rate| (name, rate))
+    };
+    kinds.into_iter().filter_map(best).collect()
 }
 
 /// Pairs inside a node are called this.

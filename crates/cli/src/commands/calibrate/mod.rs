@@ -152,7 +152,7 @@ impl<'a> Task<'a> {
         let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
         uneven(args, &mut measured, &mut base)?;
         let mut remarks = Remarks::new();
-        thresholds(&measured, &mut base, &mut remarks)?;
+        told(&measured, &mut base, &mut remarks)?;
         let numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
         let starts = measured.records.iter().rev().flat_map(closed::starts).collect();
         Ok(Task { args, out, paths, base, measured, remarks, numbers, starts })
@@ -229,13 +229,19 @@ fn knob(number: &Number, starts: &BTreeMap<&str, f64>) -> Knob {
 }
 
 /// What the records say without a simulation, put into the base.
-fn thresholds(measured: &Measured, base: &mut Base, remarks: &mut Remarks) -> anyhow::Result<()> {
-    let Some((eager, limit)) = measured.records.iter().find_map(closed::eager) else { return Ok(()) };
-    let name = "protocol.eager".to_string();
-    let values = BTreeMap::from([(name.clone(), eager.to_string())]);
+fn told(measured: &Measured, base: &mut Base, remarks: &mut Remarks) -> anyhow::Result<()> {
+    let mut values = BTreeMap::new();
+    if let Some((eager, limit)) = measured.records.iter().find_map(closed::eager) {
+        values.insert("protocol.eager".to_string(), eager.to_string());
+        remarks.insert("protocol.eager".into(), format!("measured: {limit}"));
+    }
+    for (name, rate) in measured.records.iter().flat_map(closed::computing) {
+        let text = if name.ends_with("_rate") { format!("\"{}B/s\"", rate.round()) } else { format!("{rate:e}") };
+        values.insert(name.into(), text);
+        remarks.insert(name.into(), "measured: the fastest such test of one rank".into());
+    }
     base.text =
         rewritten(&base.text, &values, &Remarks::new()).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
-    remarks.insert(name, format!("measured: {limit}"));
     Ok(())
 }
 
