@@ -31,6 +31,9 @@ const WHOLE: usize = 1 << 15;
 /// Twiddle factors of one column are made in groups of this length.
 const GROUP: usize = 32;
 
+/// And those of one row in groups of this.
+const ROW_GROUP: usize = 64;
+
 /// Which way to transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -109,7 +112,8 @@ impl Roots {
         // Exponents are added up modulo n: a division for each would cost more than the transform.
         let step = |q: usize, by: usize| if q >= self.n - by { q - (self.n - by) } else { q + by };
         let (mut group, mut q) = ([Complex::default(); GROUP], 0);
-        for root in &mut group {
+        // Over a few ranks columns are shorter than a group, and most of the time would go into roots that nobody needs.
+        for root in group.iter_mut().take(column.len()) {
             *root = self.at(q);
             q = step(q, index);
         }
@@ -117,6 +121,16 @@ impl Roots {
         for chunk in column.chunks_mut(GROUP) {
             multiply(chunk, &group, self.at(q));
             q = step(q, leap);
+        }
+    }
+
+    /// Multiplies element j of `row` by the (`first` + j)-th power of the `index`-th root: what [`Roots::twist`] does to element `index`
+    /// of the columns from `first` on, all at once.
+    pub fn twist_row(&self, index: usize, first: usize, row: &mut [Complex]) {
+        let power = |j: usize| self.at((index as u128 * j as u128 % self.n as u128) as usize);
+        let fine: [Complex; ROW_GROUP] = std::array::from_fn(power);
+        for (g, chunk) in row.chunks_mut(ROW_GROUP).enumerate() {
+            multiply(chunk, &fine, power(first + g * ROW_GROUP));
         }
     }
 }
@@ -433,6 +447,23 @@ mod tests {
             a.iter_mut().for_each(|z| *z /= n as f64);
             let scaled = far(&a, &x) / ((n as f64).ln() * f64::EPSILON / 2.0);
             assert!(scaled < 16.0, "{n}: {scaled}");
+        }
+    }
+
+    #[test]
+    fn rows_are_twisted_as_their_elements_in_columns_are() {
+        let (n, height, width, first) = (5 * 400, 5, 130, 77);
+        let roots = Roots::new(n, Direction::Forward);
+        let one = |j: usize, k: usize| {
+            let mut column = vec![Complex::new(1.0, j as f64); height];
+            roots.twist(first + j, &mut column);
+            column[k]
+        };
+        for k in 0..height {
+            let mut row: Vec<Complex> = (0..width).map(|j| Complex::new(1.0, j as f64)).collect();
+            roots.twist_row(k, first, &mut row);
+            let far = row.iter().enumerate().map(|(j, x)| (x - one(j, k)).norm()).fold(0.0, f64::max);
+            assert!(far < 1e-12, "row {k}: {far:e}");
         }
     }
 
