@@ -6,3 +6,9 @@ from table_run import table
 def twins(run):
     """Ten hidden machines, measured, fitted and predicted."""
     return run.call(["scripts/twins", "10", "1"]).strip()
+
+
+@table("twin-emulated", needs="Open MPI, network namespaces, two idle cores")
+def twin_emulated(run):
+    """Four nodes of the emulated cluster, and what their twin says of eight and ten."""
+    return run.call(["scripts/twin-emulated"]).strip()

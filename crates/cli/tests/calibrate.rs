@@ -73,6 +73,28 @@ fn a_machine_is_measured_and_its_numbers_come_back() {
 }
 
 #[test]
+fn kinds_that_nobody_gave_are_found() {
+    let dir = folder("calibrate-kinds");
+    // Ports that many share: behind one queue for all outputs a packet waits for others' ways.
+    let fifo = "nodes = 6\nranks_per_node = 1\n[switch]\nqueueing = \"fifo\"\n[topology]\nkind = \"single-switch\"\n";
+    fs::write(dir.join("hidden.toml"), fifo).unwrap();
+    let measure = ["run", "characterize", "--on", "hidden.toml", "--sizes", "8,256KiB", "--trials", "1", "--quiet"];
+    let out = tailback(&dir, &[&measure[..], &["--out", "quiet"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    let out = tailback(&dir, &["calibrate", "quiet", "--out", "twin.toml"]);
+    let twin = fs::read_to_string(dir.join("twin.toml")).unwrap();
+    // A queue for each column and one for all look alike on six nodes; a queue for each output does not.
+    let line = twin.lines().find(|l| l.starts_with("queueing = ")).expect("it is open");
+    assert!(!line.contains("\"voq\"") && line.contains("voq") && line.contains("less well"), "{line}");
+    assert!(text(&out.stdout).contains("switch.queueing"), "{}", text(&out.stdout));
+    // What somebody gave is left alone.
+    fs::write(dir.join("like.toml"), fifo.replace("fifo", "voq")).unwrap();
+    let out = tailback(&dir, &["calibrate", "quiet", "--like", "like.toml", "--out", "other.toml"]);
+    let other = fs::read_to_string(dir.join("other.toml")).unwrap();
+    assert!(other.contains("queueing = \"voq\"\n"), "{other}{}", text(&out.stderr));
+}
+
+#[test]
 fn a_slow_node_is_found_and_treated_as_such() {
     let dir = folder("calibrate-uneven");
     let slow = HIDDEN.replace("nodes = 3", "nodes = 8") + "[[fault]]\nlink = \"endpoint 5\"\nrate = \"2GB/s\"\n";

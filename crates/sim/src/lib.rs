@@ -47,6 +47,6 @@ pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};
 pub use run::Simulator;
 pub use view::{
-    Bundle, Cables, Description, Film, FilmBox, Number, Remarks, Slice, Uncertain, assumed, describe, draw, moved,
-    numbers, rewritten, uncertain,
+    Bundle, Cables, Choice, Description, Film, FilmBox, Number, Remarks, Slice, Uncertain, assumed, choices, describe,
+    draw, moved, numbers, rewritten, uncertain,
 };

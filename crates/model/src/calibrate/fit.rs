@@ -59,6 +59,8 @@ pub struct Twin {
     pub given: Vec<Option<f64>>,
     /// How many runs were simulated.
     pub runs: usize,
+    /// How well what was seen is known, as far as a simulation can be asked to repeat it: standard deviations of logarithms.
+    pub errors: Vec<f64>,
     /// The spread of what was seen about what is given, in multiples of what the measurements' own errors let expect.
     pub misfit: f64,
 }
@@ -75,7 +77,7 @@ const JITTERED: u64 = 4;
 /// uncertain by 1.4 times the one, and three of those are rare.
 const CLEAR: f64 = 4.2;
 /// A default that makes the sum of squares larger by so many times what one number is expected to add does not fit.
-const UNFIT: f64 = 9.0;
+pub const UNFIT: f64 = 9.0;
 /// What is assumed of every number before anything is measured: a standard deviation of its logarithm. It only keeps those at home
 /// that the data do not tell.
 const PRIOR: f64 = 1.5;
@@ -158,6 +160,20 @@ pub fn fit<E>(knobs: &[Knob], seen: &[(f64, f64)], simulate: &mut Simulate<'_, E
     Ok(search.twin(&point, (&free, &beyond), &Known::new(&point, &slopes, free.len())))
 }
 
+/// What a machine gives beside the logarithm of what was seen, in standard deviations.
+fn residual((seen, error): (f64, f64), given: Option<f64>) -> f64 {
+    match given {
+        Some(value) if value > 0.0 => (value.ln() - seen) / error,
+        // What a machine does not give at all it does not repeat.
+        _ => 10.0,
+    }
+}
+
+/// The sum of squares between what was seen (value and error) and what a machine gives.
+pub fn misfit(seen: &[(f64, f64)], given: &[Option<f64>]) -> f64 {
+    seen.iter().zip(given).map(|((value, error), given)| residual((value.ln(), *error), *given).powi(2)).sum()
+}
+
 /// The logarithm of what is kept; a number that is zero stays as good as that.
 fn kept(knob: &Knob) -> f64 {
     knob.default.max(f64::MIN_POSITIVE).ln()
@@ -177,12 +193,7 @@ impl<E> Search<'_, '_, E> {
     }
 
     fn point(&self, x: Vec<f64>, given: Vec<Option<f64>>) -> Point {
-        let residual = |((seen, error), given): (&(f64, f64), &Option<f64>)| match given {
-            Some(value) if *value > 0.0 => (value.ln() - seen) / error,
-            // What a machine does not give at all it does not repeat.
-            _ => 10.0,
-        };
-        let residuals: Vec<f64> = self.seen.iter().zip(&given).map(residual).collect();
+        let residuals: Vec<f64> = self.seen.iter().zip(&given).map(|(s, g)| residual(*s, *g)).collect();
         let sum = residuals.iter().map(|r| r * r).sum::<f64>() + self.prior(&x);
         Point { x, given, residuals, sum }
     }
@@ -303,7 +314,8 @@ impl<E> Search<'_, '_, E> {
             let with = (0..self.knobs.len()).filter(stands_in).map(|i| self.knobs[i].name.clone()).collect();
             found[k] = Found::Told { value: values[k], low, high, with };
         }
-        Twin { found, values, given: point.given.clone(), runs: self.runs, misfit: known.scale }
+        let errors = self.seen.iter().map(|(_, error)| *error).collect();
+        Twin { found, values, given: point.given.clone(), runs: self.runs, errors, misfit: known.scale }
     }
 }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`mod@seen`] | what a record says, one number for each job, and which of them are held back |
 //! | [`mod@fit`] | least squares between what was seen and what a simulation gives; which numbers the data tell, and how well |
-//! | [`closed`] | what needs no simulation: the size from which on sends wait |
+//! | [`closed`] | what needs no simulation: the size from which on sends wait, rates of computing; and where a search begins |
 //! | [`uneven`] | nodes that are slower than the others |
 
 pub mod closed;

@@ -14,4 +14,4 @@ pub use describe::{Cables, Description, describe};
 pub use draw::draw;
 pub use film::{Bundle, Film, FilmBox, Slice};
 pub(crate) use film::{Cut, Reel, Scene};
-pub use twin::{Number, Remarks, numbers, rewritten};
+pub use twin::{Choice, Number, Remarks, choices, numbers, rewritten};

@@ -91,6 +91,39 @@ pub fn numbers(text: &str) -> Result<Vec<Number>, ConfigError> {
     Ok(found)
 }
 
+/// A kind that a machine file chooses by a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its section and name there.
+    pub name: String,
+    /// The word.
+    pub word: String,
+    /// All words that there are.
+    pub words: &'static [&'static str],
+}
+
+/// Kinds that messages show: who moves long ones, and what shares a queue of a switch.
+const SHOWN: [&str; 2] = ["long", "queueing"];
+
+/// The kinds that messages show and that a machine file does not give.
+pub fn choices(text: &str) -> Result<Vec<Choice>, ConfigError> {
+    let file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
+    let given = |section: &str, key: &str| {
+        file.get(section).and_then(toml::Value::as_table).is_some_and(|table| table.contains_key(key))
+    };
+    let of = |card: &&'static Card| {
+        let open = card.params.iter().filter(|p| SHOWN.contains(&p.name) && !given(card.name, p.name));
+        let choice = |p: &'static Param| match p.kind {
+            Kind::Choice(words) => {
+                Some(Choice { name: format!("{}.{}", card.name, p.name), word: p.default.into(), words })
+            }
+            _ => None,
+        };
+        open.filter_map(choice).collect::<Vec<_>>()
+    };
+    Ok(CARDS.iter().flat_map(of).collect())
+}
+
 /// What is written behind a number.
 pub type Remarks = BTreeMap<String, String>;
 
@@ -157,6 +190,15 @@ mod tests {
             let near = values(text).iter().zip(values(&again)).all(|(a, b)| *a == b || (a / b - 1.0).abs() < 1e-3);
             assert!(near, "{name}: {again}");
         }
+    }
+
+    #[test]
+    fn kinds_that_nobody_gave_are_open() {
+        let names = |text: &str| choices(text).unwrap().into_iter().map(|c| (c.name, c.word)).collect::<Vec<_>>();
+        let both = [("switch.queueing", "voq"), ("protocol.long", "pushed")];
+        assert_eq!(names("nodes = 4\n"), both.map(|(n, w)| (n.to_string(), w.to_string())));
+        let given = "nodes = 4\n[switch]\nqueueing = \"fifo\"\n[protocol]\neager = 4\n";
+        assert_eq!(names(given), [("protocol.long".to_string(), "pushed".to_string())]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! What needs no simulation is taken from the records; the other numbers are moved until a simulated machine, run through the same plans
 //! by this very program, gives what was measured. What was measured under load is held back, and tests what came of it.
 
+mod kinds;
 mod runs;
 mod verdict;
 
@@ -13,10 +14,11 @@ use crate::options::{flag, machines, mpi_lib, number, possible, records, value};
 use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
+use kinds::Kinds;
 use model::calibrate::{Found, Knob, Slow, Twin, closed, fit};
 use record::RunRecord;
 use report::plain::line;
-use runs::{Measured, Runs};
+use runs::{Given, Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
 use spec::Kind;
 use std::collections::BTreeMap;
@@ -81,11 +83,21 @@ fn command() -> Command {
         .after_help(HELP)
 }
 
+/// How often kinds are changed once numbers are found.
+const CHANGES: usize = 2;
+
 /// Where the twin begins: its text, what it is said to be from, and the nodes that are to be slow.
+#[derive(Clone)]
 struct Base {
     text: String,
     from: String,
     slow: Vec<Slow>,
+}
+
+impl Base {
+    fn of(&self, kinds: &Kinds) -> Base {
+        Base { text: kinds.written(&self.text), ..self.clone() }
+    }
 }
 
 fn base(args: &ArgMatches) -> anyhow::Result<Base> {
@@ -166,34 +178,63 @@ impl<'a> Task<'a> {
 
     /// Finds the twin and writes it, with the other processes if there are some.
     fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
-        let Task { base, measured, numbers, out, .. } = self;
-        let leads = world.is_none_or(|w| w.rank() == 0);
+        let Task { measured, numbers, out, .. } = self;
         let runs = Runs::new(self.args, out, world)?;
-        let knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
-        let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
-        let mut rounds = 0;
-        let twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
-            rounds += batch.len();
-            if leads {
-                eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - batch.len() + 1);
-            }
-            let files: Vec<String> = batch.iter().map(|v| written(base, numbers, v, &Remarks::new())).collect();
-            runs.simulate(world, measured, &files)
-        })?;
-        if !leads {
+        let (kinds, twin) = self.find(&runs, world)?;
+        if world.is_some_and(|w| w.rank() > 0) {
             return Ok(Exit::Good);
         }
+        let base = self.base.of(&kinds);
         let mut remarks = self.remarks.clone();
-        explain(numbers, &twin, base, &mut remarks);
-        let file = written(base, numbers, &twin.values, &remarks);
+        explain(numbers, &twin, &base, &mut remarks);
+        remarks.extend(kinds.found().map(|[name, _, remark]| (name.to_string(), remark.to_string())));
+        let file = written(&base, numbers, &twin.values, &remarks);
         sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
         let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, self.from());
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
         record::files::replace(out, (verdict.head() + &file).as_bytes()).map_err(say)?;
         let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
         let format = self.args.get_one::<String>("format").expect("it has a default");
-        output::print(&verdict.written(format, out, numbers, &twin))?;
+        output::print(&verdict.written(format, out, (numbers, &kinds), &twin))?;
         Ok(exit)
+    }
+
+    /// The kinds and the numbers that repeat best what was measured.
+    fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<(Kinds, Twin)> {
+        let Task { base, measured, numbers, .. } = self;
+        let mut rounds = 0;
+        let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
+            rounds += files.len();
+            if world.is_none_or(|w| w.rank() == 0) {
+                eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - files.len() + 1);
+            }
+            runs.simulate(world, measured, files)
+        };
+        let file = |kinds: &Kinds, values: &[f64]| written(&base.of(kinds), numbers, values, &Remarks::new());
+        let files = |some: &[Kinds], values: &[f64]| some.iter().map(|k| file(k, values)).collect::<Vec<_>>();
+        let mut knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
+        let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
+        let starts: Vec<f64> = knobs.iter().map(|k| k.start).collect();
+        let all = Kinds::of(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?.all();
+        let given = simulate(&files(&all, &starts))?;
+        let mut kinds = Kinds::best(all, &seen, &given).expect("there is one at least");
+        let mut left = CHANGES;
+        loop {
+            let mut twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
+                simulate(&batch.iter().map(|values| file(&kinds, values)).collect::<Vec<_>>())
+            })?;
+            let given = simulate(&files(&kinds.others(), &twin.values))?;
+            match kinds.better(&seen, &twin, &given) {
+                Some(better) if left > 0 => kinds = better,
+                _ => {
+                    twin.runs = rounds;
+                    return Ok((kinds, twin));
+                }
+            }
+            left -= 1;
+            let there = knobs.iter_mut().zip(&twin.values).filter(|(_, value)| **value > 0.0);
+            there.for_each(|(knob, value)| knob.start = *value);
+        }
     }
 }
 

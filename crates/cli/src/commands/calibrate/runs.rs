@@ -120,7 +120,7 @@ fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)
 }
 
 /// What a machine gives for what was seen; nothing where it gives nothing.
-type Given = Vec<Option<f64>>;
+pub type Given = Vec<Option<f64>>;
 
 /// Where and how runs are made. The folder goes with it.
 pub struct Runs {

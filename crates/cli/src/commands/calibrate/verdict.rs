@@ -1,5 +1,6 @@
 //! How well a twin repeats what it was fitted to, and how well it predicts what was held back.
 
+use super::kinds::Kinds;
 use super::limit;
 use super::runs::Measured;
 use crate::commands::compare::table;
@@ -103,7 +104,7 @@ impl Verdict {
             self.good(),
             factors.len(),
             (REPEATED - 1.0) * 100.0,
-            (median(&factors).unwrap_or(1.0) - 1.0) * 100.0,
+            ((median(&factors).unwrap_or(1.0) - 1.0) * 100.0).ceil(),
             self.runs
         );
         let worst = self.impacts.iter().map(Beside::factor).max_by(f64::total_cmp);
@@ -121,8 +122,16 @@ impl Verdict {
     }
 
     /// What it comes to, in a format: the numbers, what is repeated worst, what was held back, and what comes next.
-    pub fn written(mut self, format: &str, out: &Path, numbers: &[Number], twin: &Twin) -> String {
-        let (sentences, numbers) = (self.sentences(), numbers_of(numbers, twin));
+    pub fn written(mut self, format: &str, out: &Path, (numbers, kinds): (&[Number], &Kinds), twin: &Twin) -> String {
+        let (sentences, mut numbers) = (self.sentences(), numbers_of(numbers, twin));
+        for [name, word, remark] in kinds.found() {
+            numbers.row([
+                name.into(),
+                word.into(),
+                "-".into(),
+                remark.replace("assumed: these", "not identified: these"),
+            ]);
+        }
         self.repeated.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
         self.loaded.append(&mut self.impacts);
         match format {
