@@ -9,7 +9,7 @@ pub struct Seen {
     pub what: String,
     /// What its samples are.
     pub metric: Metric,
-    /// The mean of the samples' deciles, in base units.
+    /// The mean of the samples' deciles, in base units; of what fills a node's way in, the mean of all samples.
     pub value: f64,
     /// How well it is known: a standard deviation of its logarithm.
     pub error: f64,
@@ -47,7 +47,9 @@ fn of_phase(phase: &PhaseRecord) -> Vec<Seen> {
     };
     let number = |job: &JobRecord| {
         let what = what(&phase.name, &job.name);
-        let value = middle(job);
+        // Senders of an incast see their own buffers most of the time; what arrives is what they have on average.
+        let incast = matches!(phase.about, About::Baseline { .. });
+        let value = if incast { job.summary.mean } else { middle(job) };
         let error = error(job).max(LEAST_ERROR);
         (value > 0.0 && value.is_finite()).then_some(Seen { what, metric: job.metric, value, error, loaded })
     };
