@@ -107,13 +107,12 @@ impl Roots {
     }
 
     /// Multiplies element k of `column` by the (k times `index`)-th power.
-    pub fn twist(&self, index: usize, column: &mut [Complex]) {
+    fn twist(&self, index: usize, column: &mut [Complex]) {
         let index = index % self.n;
         // Exponents are added up modulo n: a division for each would cost more than the transform.
         let step = |q: usize, by: usize| if q >= self.n - by { q - (self.n - by) } else { q + by };
         let (mut group, mut q) = ([Complex::default(); GROUP], 0);
-        // Over a few ranks columns are shorter than a group, and most of the time would go into roots that nobody needs.
-        for root in group.iter_mut().take(column.len()) {
+        for root in &mut group {
             *root = self.at(q);
             q = step(q, index);
         }
@@ -126,7 +125,7 @@ impl Roots {
 
     /// Multiplies element j of `row` by the (`first` + j)-th power of the `index`-th root: what [`Roots::twist`] does to element `index`
     /// of the columns from `first` on, all at once.
-    pub fn twist_row(&self, index: usize, first: usize, row: &mut [Complex]) {
+    fn twist_row(&self, index: usize, first: usize, row: &mut [Complex]) {
         let power = |j: usize| self.at((index as u128 * j as u128 % self.n as u128) as usize);
         let fine: [Complex; ROW_GROUP] = std::array::from_fn(power);
         for (g, chunk) in row.chunks_mut(ROW_GROUP).enumerate() {
@@ -223,6 +222,8 @@ impl Batch {
             "{len} rows of {stride} do not fit the data"
         );
         let base = Raw(data.as_mut_ptr());
+        // Columns shorter than a group would make more roots than they need; rows share theirs.
+        let (by_rows, by_columns) = if len < GROUP { (twist, None) } else { (None, twist) };
         pool.run(|t| {
             let mut work = Work::new(self);
             let own = part(width, BATCH, t, pool.threads());
@@ -232,12 +233,17 @@ impl Batch {
                 unsafe { work.gather(base.get().add(j0), stride, count) };
                 for j in 0..count {
                     let row = work.transform(self, j);
-                    if let Some((roots, first)) = twist {
+                    if let Some((roots, first)) = by_columns {
                         roots.twist(first + j0 + j, row);
                     }
                 }
                 // SAFETY: as above.
                 unsafe { work.scatter(base.get().add(j0), stride, count, Memory::Cached) };
+            }
+            for (k, (roots, first)) in (1..len).zip(by_rows.into_iter().cycle()) {
+                // SAFETY: this thread's own columns, in one of the rows.
+                let row = unsafe { std::slice::from_raw_parts_mut(base.get().add(k * stride + own.start), own.len()) };
+                roots.twist_row(k, first + own.start, row);
             }
         });
     }

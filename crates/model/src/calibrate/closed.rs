@@ -30,12 +30,11 @@ fn roundest(low: u64, end: u64) -> u64 {
 /// What a rank computes, by the fastest test of each kind that one rank made for itself: the name in a machine file, and the rate.
 pub fn computing(record: &RunRecord) -> Vec<(&'static str, f64)> {
     let alone = |about: &About| matches!(about, About::Test { mode: Some(TestMode::Single | TestMode::Star), .. });
-    let jobs = record.phases.iter().filter(|p| alone(&p.about)).flat_map(|p| &p.jobs).filter(|j| j.skipped.is_none());
-    let jobs: Vec<_> = jobs.collect();
+    let jobs = || record.phases.iter().filter(|p| alone(&p.about)).flat_map(|p| &p.jobs);
     let kinds =
         [("host.flops", Metric::Flops), ("host.memory_rate", Metric::Bandwidth), ("host.updates", Metric::Updates)];
     let best = |(name, metric): (&'static str, Metric)| {
-        let rates = jobs.iter().filter(|j| j.metric == metric).map(|j| j.summary.mean);
+        let rates = jobs().filter(|j| j.skipped.is_none() && j.metric == metric).map(|j| j.summary.mean);
         rates.filter(|r| r.is_finite() && *r > 0.0).reduce(f64::max).map(|rate| (name, rate))
     };
     kinds.into_iter().filter_map(best).collect()
@@ -50,18 +49,17 @@ const MORE: f64 = 1.1;
 /// search begins, because each of these models leaves something out that a machine has.
 pub fn starts(record: &RunRecord) -> BTreeMap<&'static str, f64> {
     let data = Recorded::read(record, false);
+    let (inside, between) = (times(&data, Pattern::PingPong, true), times(&data, Pattern::Stream, false));
     let mut found = BTreeMap::new();
     if let Some((send, receive)) = overheads(&data) {
         found.insert("host.send_overhead", send);
         found.insert("host.recv_overhead", receive);
-        let local = first(&times(&data, Pattern::PingPong, true)).map(|(_, t)| t - send - receive);
+        let local = first(&inside).map(|(_, t)| t - send - receive);
         found.extend(local.filter(|t| *t > 0.0).map(|t| ("host.local_latency", t)));
     }
     let rate = |(&(bytes, pairs), &t): (&(u64, u32), &f64)| bytes as f64 * f64::from(pairs) / t;
-    let between = times(&data, Pattern::Stream, false);
     found.extend(between.iter().map(rate).reduce(f64::max).map(|most| ("nic.rate", most)));
     found.extend(messages(&between).map(|most| ("nic.message_rate", most)));
-    let inside = times(&data, Pattern::PingPong, true);
     let mut longest = inside.iter().rev().filter(|((_, pairs), _)| *pairs == 1).map(|(&(bytes, _), &t)| (bytes, t));
     if let (Some((more, long)), Some((less, short))) = (longest.next(), longest.next()) {
         let rate = (more - less) as f64 / (long - short);

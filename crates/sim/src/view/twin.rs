@@ -53,6 +53,10 @@ impl Number {
     }
 }
 
+fn parsed(text: &str) -> Result<toml::Table, ConfigError> {
+    text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))
+}
+
 fn moves(param: &Param) -> bool {
     let kind = matches!(param.kind, Kind::Time | Kind::Rate) || PER_SECOND.contains(&param.name);
     kind && !LEFT_OUT.contains(&param.name)
@@ -76,7 +80,7 @@ fn number(section: &str, param: &'static Param, table: Option<&toml::Table>) -> 
 /// The numbers of a machine file that may be moved, in the order of its sections.
 pub fn numbers(text: &str) -> Result<Vec<Number>, ConfigError> {
     let config = Config::from_toml(text)?;
-    let file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
+    let file = parsed(text)?;
     let table = |name: &str| file.get(name).and_then(toml::Value::as_table);
     let cards = CARDS.iter().copied().filter(|card| SECTIONS.contains(&card.name));
     let topology = TOPOLOGIES.iter().map(|t| &t.card).filter(|card| card.name == config.topology.0);
@@ -107,7 +111,7 @@ const SHOWN: [&str; 2] = ["long", "queueing"];
 
 /// The kinds that messages show and that a machine file does not give.
 pub fn choices(text: &str) -> Result<Vec<Choice>, ConfigError> {
-    let file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
+    let file = parsed(text)?;
     let given = |section: &str, key: &str| {
         file.get(section).and_then(toml::Value::as_table).is_some_and(|table| table.contains_key(key))
     };
@@ -130,7 +134,7 @@ pub type Remarks = BTreeMap<String, String>;
 /// The file with other values, `section.key` and text, and a remark behind those that have one. Comments of the file are lost: what they
 /// say need not be true of the new values.
 pub fn rewritten(text: &str, values: &BTreeMap<String, String>, remarks: &Remarks) -> Result<String, ConfigError> {
-    let file: toml::Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax(e.to_string()))?;
+    let file = parsed(text)?;
     let mut sections: BTreeMap<(usize, String), BTreeMap<String, String>> = BTreeMap::new();
     let order = |name: &str| {
         let known = ["", "host", "nic", "switch", "protocol", "topology", "routing", "control"];

@@ -246,9 +246,7 @@ impl Deal<'_> {
             if ranks == 2 {
                 butterfly(data, width, &way.roots, own.start);
             } else {
-                way.across.columns(data, width, width, None, pool);
-                let rows = data.chunks_exact_mut(width).enumerate().skip(1);
-                rows.for_each(|(r, row)| way.roots.twist_row(r, own.start, row));
+                way.across.columns(data, width, width, Some((&way.roots, own.start)), pool);
             }
         });
     }

@@ -74,11 +74,9 @@ impl Kinds {
         let others: Vec<(Kinds, f64)> = self.others().into_iter().zip(given.iter().map(|g| misfit(&seen, g))).collect();
         for at in 0..self.open.len() {
             let word = |kinds: &Kinds| kinds.open[at].word.clone();
-            let changed: Vec<&(Kinds, f64)> = others.iter().filter(|(k, _)| word(k) != self.open[at].word).collect();
-            let alike: Vec<String> =
-                changed.iter().filter(|(_, sum)| *sum < own + clear).map(|(kinds, _)| word(kinds)).collect();
-            let less: Vec<String> =
-                changed.iter().filter(|(_, sum)| *sum >= own + clear).map(|(kinds, _)| word(kinds)).collect();
+            let changed = others.iter().filter(|(k, _)| word(k) != self.open[at].word);
+            let (alike, less): (Vec<_>, Vec<_>) = changed.partition(|(_, sum)| *sum < own + clear);
+            let [alike, less] = [alike, less].map(|some| some.into_iter().map(|(k, _)| word(k)).collect::<Vec<_>>());
             self.remarks[at] = match (alike.is_empty(), less.is_empty()) {
                 (true, _) => format!("found: {} less well with these numbers", fits(&less)),
                 (false, true) => format!("assumed: these data do not tell it from {}", alike.join(", ")),
