@@ -94,8 +94,8 @@ impl Finished {
         output::print(text)?;
         if let Some(page) = &self.page {
             let folder = page.parent().unwrap_or(page);
-            eprintln!("tailback: page {}", page.display());
-            eprintln!("tailback: every table: tailback report --verbose {}", folder.display());
+            mpi::say(format_args!("tailback: page {}", page.display()));
+            mpi::say(format_args!("tailback: every table: tailback report --verbose {}", folder.display()));
         }
         match self.unsaved {
             Some(why) => Err(Fail::with(show::exit_of(&self.record), why)),
@@ -140,7 +140,7 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     if let Some(simulator) =
         target.simulator().filter(|_| run.speaker.prints && !order.quiet && !order.plan_only && !order.dry_run)
     {
-        eprintln!("tailback: {}", effort_of(simulator.config().ranks(), &effort));
+        mpi::say(format_args!("tailback: {}", effort_of(simulator.config().ranks(), &effort)));
     }
     Ok(record.map(|mut record| {
         // Said in the report, too: what is not on disk did not pass.
@@ -286,7 +286,7 @@ impl Run<'_> {
         let slot = folder::open(self.experiment.name(), self.order.out.as_deref(), self.order.force, &first);
         let slot = slot.or_else(|error| self.speaker.end_all(error))?;
         announce(plan, self.order.quiet);
-        eprintln!("tailback: writing {}", slot.path().display());
+        mpi::say(format_args!("tailback: writing {}", slot.path().display()));
         self.watch.save_to(slot, first);
         Ok(())
     }
@@ -339,9 +339,9 @@ fn refused(error: SuiteError) -> anyhow::Error {
 
 /// Says before the run what of it is known to be missing, and how it was chosen.
 fn announce(plan: &Plan, quiet: bool) {
-    plan.missing.iter().for_each(|missing| eprintln!("tailback: {missing}"));
+    plan.missing.iter().for_each(|missing| mpi::say(format_args!("tailback: {missing}")));
     if !quiet {
-        plan.notes.iter().for_each(|note| eprintln!("tailback: {note}"));
+        plan.notes.iter().for_each(|note| mpi::say(format_args!("tailback: {note}")));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Exit codes: part of the interface, so scripts can rely on them.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -72,8 +72,7 @@ pub fn end(result: anyhow::Result<Exit>) -> ExitCode {
     if !text.is_empty() {
         // A message may hold names from elsewhere: what looks like a line of its own is one of ours only if it begins the line.
         let text = report::plain::screen(&text).replace('\n', "\n  ");
-        // In one piece, or a launcher puts its own words in between.
-        let _ = io::stderr().write_all(format!("tailback: {text}\n").as_bytes());
+        mpi::say(format_args!("tailback: {text}"));
     }
     ExitCode::from(code as u8)
 }

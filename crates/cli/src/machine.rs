@@ -124,7 +124,9 @@ impl Target {
         };
         let target = Target::Simulated { name, file, machine: Box::new(machine), crew };
         if asked > cores && target.prints() {
-            eprintln!("tailback: {asked} threads on {cores} cores would be slower than {cores}: {cores} are used");
+            mpi::say(format_args!(
+                "tailback: {asked} threads on {cores} cores would be slower than {cores}: {cores} are used"
+            ));
         }
         Ok(target)
     }

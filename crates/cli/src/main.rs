@@ -1,5 +1,8 @@
 //! `tailback`: measure, model and predict congestion in HPC networks.
 
+// `mpi::say` writes a line in one piece.
+#![deny(clippy::print_stderr)]
+
 mod children;
 mod commands;
 mod cost;

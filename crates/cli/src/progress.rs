@@ -237,7 +237,7 @@ impl Watch {
         let left = in_words(left(state.since(done), done, of));
         if !std::io::stderr().is_terminal() {
             if done > 0 {
-                eprintln!("{what} done: {done}/{of}{left}");
+                mpi::say(format_args!("{what} done: {done}/{of}{left}"));
             }
             return;
         }
@@ -268,7 +268,7 @@ impl Watch {
             // A page that cannot be made must not keep the program from its end.
             let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, slot.path()));
             if let Ok(Err(error)) = saved {
-                eprintln!("tailback: {error}");
+                mpi::say(format_args!("tailback: {error}"));
             }
         }
         state.record = Some(record);
@@ -311,7 +311,7 @@ impl State {
             // The run goes on: later phases may find the disk writable again, and the report can still be printed.
             let text = format!("the record is not saved: {error}");
             if self.failure.as_ref() != Some(&text) {
-                eprintln!("tailback: {text}");
+                mpi::say(format_args!("tailback: {text}"));
             }
             self.failure = Some(text);
         } else {
@@ -401,7 +401,7 @@ impl Observer for Watch {
         };
         if !std::io::stderr().is_terminal() {
             let turn = if placements > 1 { format!(" of placement {}", placement + 1) } else { String::new() };
-            eprintln!("phase {}/{all}: {name}{turn}{left}", done + 1);
+            mpi::say(format_args!("phase {}/{all}: {name}{turn}{left}", done + 1));
             return;
         }
         let mut state = self.lock();
@@ -429,7 +429,7 @@ impl Observer for Watch {
         let text = format!("{}: {percent:.0} %, {:.2} Gflop/s{left}", state.phase, done.flops_per_s * 1e-9);
         match &state.bar {
             Some(bar) => bar.set_message(text),
-            None => eprintln!("{text}"),
+            None => mpi::say(&text),
         }
     }
 

@@ -35,6 +35,6 @@ pub fn end(reason: &str) -> ! {
     if mpi::launched().is_some() {
         mpi::abort(Exit::Incomplete as i32, reason);
     }
-    eprintln!("tailback: {reason}");
+    mpi::say(format_args!("tailback: {reason}"));
     std::process::exit(Exit::Incomplete as i32)
 }

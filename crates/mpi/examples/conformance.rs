@@ -12,7 +12,7 @@ use tailback_mpi::{MpiError, MpiMachine, abort, find};
 
 fn main() {
     if let Err(error) = run() {
-        eprintln!("tailback: {error}");
+        tailback_mpi::say(format_args!("tailback: {error}"));
         std::process::exit(1);
     }
 }

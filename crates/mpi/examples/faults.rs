@@ -39,7 +39,7 @@ fn main() {
         std::process::exit(2);
     };
     let machine = find(None).and_then(|found| MpiMachine::start(&found)).unwrap_or_else(|error| {
-        eprintln!("tailback: {error}");
+        tailback_mpi::say(format_args!("tailback: {error}"));
         std::process::exit(1);
     });
     let done = machine.run(&|comm| {

@@ -97,6 +97,12 @@ pub(crate) fn end_by(finalize: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
+/// A line on stderr, written in one piece: a launcher that gathers the lines of several ranks cuts between writes, and `eprintln!` makes
+/// one for each part of its text. A closed stderr is no error, and must not keep a job alive.
+pub fn say(line: impl std::fmt::Display) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Ends this process although MPI is in the middle of something.
 pub(crate) fn give_up(reason: &str) -> ! {
     say_leaving(reason);
@@ -106,7 +112,7 @@ pub(crate) fn give_up(reason: &str) -> ! {
 /// Says why this process ends.
 pub(crate) fn say_leaving(reason: &str) {
     let who = RUNNING.get().map_or(String::new(), |running| format!("{}: ", running.who));
-    let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}; leaving without it\n").as_bytes());
+    say(format_args!("tailback: {who}{reason}; leaving without it"));
 }
 
 /// Ends this process here and now.
@@ -143,9 +149,8 @@ fn finish(code: i32, reason: &str, print: bool) -> ! {
     let running = RUNNING.get().filter(|_| LIVE.load(Ordering::SeqCst));
     let who = running.map_or(String::new(), |running| format!("{}: ", running.who));
     let told = TOLD.get().is_some_and(|tell| running.is_some() && tell(reason));
-    // One write, so that the lines of several ranks do not mix; a closed stderr must not keep the job alive.
     if print || !told {
-        let _ = std::io::stderr().write_all(format!("tailback: {who}{reason}\n").as_bytes());
+        say(format_args!("tailback: {who}{reason}"));
     }
     let _ = std::io::stdout().flush();
     if let Some(running) = running {

@@ -33,7 +33,7 @@ mod window;
 mod yardstick;
 
 pub use abi::Kind;
-pub use abort::{abort, end_within, leave, tell_before_end};
+pub use abort::{abort, end_within, leave, say, tell_before_end};
 pub use begin::{Start, begun, watch_start};
 pub use error::MpiError;
 pub use find::{Found, find};

@@ -93,7 +93,9 @@ fn compare(args: &ArgMatches) -> anyhow::Result<Exit> {
     output::print(&written(&found, &views, format))?;
     let alone = paths.len() > 1 && found.comparisons.iter().all(|(_, c)| c.rows.is_empty());
     if alone {
-        eprintln!("tailback: nothing was compared: the runs have no test in common; name runs of one suite");
+        mpi::say(format_args!(
+            "tailback: nothing was compared: the runs have no test in common; name runs of one suite"
+        ));
     }
     Ok(match exit_of_all(&records) {
         Exit::WrongData => Exit::WrongData,

@@ -59,7 +59,7 @@ fn history(args: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     if records.is_empty() {
-        refused.iter().for_each(|r| eprintln!("tailback: {}", plain::line(r)));
+        refused.iter().for_each(|r| mpi::say(format_args!("tailback: {}", plain::line(r))));
         return Err(Fail::with(Exit::Skipped, format!("no record of a run (run.json) under {}", dir.display())));
     }
     let runs = records.iter().map(|entry| {

@@ -263,7 +263,9 @@ fn plan(experiment: &SuiteRun, nodes: u32, count: u32) -> anyhow::Result<()> {
     let made = experiment.plan(&site, 1, Payload::Checked);
     let plan = made.map_err(|e| Fail::usage(format!("{nodes} nodes x {count} ranks: {e}")))?;
     // The job would run and exit with 5, so this is said before it is queued.
-    plan.missing.iter().for_each(|missing| eprintln!("tailback: {nodes} nodes x {count} ranks: {missing}"));
+    plan.missing
+        .iter()
+        .for_each(|missing| mpi::say(format_args!("tailback: {nodes} nodes x {count} ranks: {missing}")));
     Ok(())
 }
 
@@ -313,7 +315,7 @@ fn submit(script: &str, out: &str) -> anyhow::Result<Exit> {
     }
     let job = String::from_utf8_lossy(&done.stdout);
     output::print(&format!("{}\n", job.trim()))?;
-    eprintln!("tailback: job {} is submitted; its records will be under {out}", job.trim());
+    mpi::say(format_args!("tailback: job {} is submitted; its records will be under {out}", job.trim()));
     Ok(Exit::Good)
 }
 

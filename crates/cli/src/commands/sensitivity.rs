@@ -110,14 +110,14 @@ pub fn sensitivity(args: &ArgMatches) -> anyhow::Result<Exit> {
         seed: args.get_one::<u64>("seed").copied().unwrap_or(1),
     };
     let all = 2 * numbers.len() + 1;
-    eprintln!("tailback: run 1 of {all}: {name} as it is");
+    mpi::say(format_args!("tailback: run 1 of {all}: {name} as it is"));
     let still = runs.run("as-it-is", &text)?;
     let mut rows = Vec::new();
     for (i, which) in numbers.iter().enumerate() {
         let mut sides = [None, None];
         for (side, name) in ["less", "more"].into_iter().enumerate() {
             let Some((file, value)) = moved(&text, which, side == 1, factor) else { continue };
-            eprintln!("tailback: run {} of {all}: {which} = {value}", 2 * i + side + 2);
+            mpi::say(format_args!("tailback: run {} of {all}: {which} = {value}", 2 * i + side + 2));
             // A buffer below a packet, or more ports than a switch has: no machine, so no answer.
             if sim::Config::from_toml(&file).is_ok_and(|c| sim::describe(&c).is_ok()) {
                 sides[side] = Some(runs.run(&format!("{which}-{name}"), &file)?);

@@ -84,7 +84,7 @@ fn command() -> Command {
 pub fn agent(argv: &[OsString]) -> ExitCode {
     let args: Vec<String> = argv.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     let error = testbed::agent(argv.first().map(|a| a.as_os_str()), &args);
-    eprintln!("tailback: {error}");
+    mpi::say(format_args!("tailback: {error}"));
     ExitCode::from(Exit::Failure as u8)
 }
 
@@ -161,7 +161,7 @@ fn run(name: &str, args: &ArgMatches) -> anyhow::Result<Exit> {
         run.least_bytes = 0;
     }
     let report = testbed::run(name, &run).map_err(refused)?;
-    eprintln!("{report}");
+    mpi::say(&report);
     Ok(match report.outcome {
         RunOutcome::Success => Exit::Good,
         // The command's own code is what a script wants to see.

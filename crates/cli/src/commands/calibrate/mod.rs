@@ -206,7 +206,7 @@ impl<'a> Task<'a> {
         let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
             rounds += files.len();
             if world.is_none_or(|w| w.rank() == 0) {
-                eprintln!("tailback: simulations {} to {rounds} of the plan", rounds - files.len() + 1);
+                mpi::say(format_args!("tailback: simulations {} to {rounds} of the plan", rounds - files.len() + 1));
             }
             runs.simulate(world, measured, files)
         };
