@@ -51,6 +51,14 @@ impl Number {
             _ => format!("{value:e}"),
         }
     }
+
+    /// A value as people read it.
+    pub fn shown(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Time | Kind::Rate => self.kind.show(value),
+            _ => format!("{value:.3e}"),
+        }
+    }
 }
 
 fn parsed(text: &str) -> Result<toml::Table, ConfigError> {

@@ -1,10 +1,10 @@
 //! Kinds that a machine file chooses by a word and that nobody gave: which of them fits what was measured.
 //!
-//! All of them are tried where the search begins, and the best is taken; when the numbers are found, each other is tried once more with
-//! them. One that fits clearly better then takes its place, and the numbers are found again.
+//! All of them are tried where the search begins; each other is tried once more when the search has come near, and
+//! again when the numbers are found. One that fits clearly better takes its place, and the search goes on with it.
 
-use model::calibrate::Twin;
-use model::calibrate::fit::{UNFIT, misfit};
+use model::calibrate::fit::UNFIT;
+use model::calibrate::{Given, Place, misfit};
 use sim::{Choice, Remarks, rewritten};
 use std::collections::BTreeMap;
 
@@ -60,18 +60,25 @@ impl Kinds {
         (0..self.open.len()).flat_map(at).collect()
     }
 
-    /// The best of some for what was seen, by what each gives.
-    pub fn best(some: Vec<Kinds>, seen: &[(f64, f64)], given: &[Vec<Option<f64>>]) -> Option<Kinds> {
-        let sums = given.iter().map(|g| misfit(seen, g));
-        some.into_iter().zip(sums).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(kinds, _)| kinds)
+    /// The best of some for what was seen, by what each gives; and what it gives.
+    fn best(some: Vec<Kinds>, seen: &[(f64, f64)], given: Vec<Given>) -> Option<(Kinds, Given)> {
+        some.into_iter().zip(given).min_by(|a, b| misfit(seen, &a.1).total_cmp(&misfit(seen, &b.1)))
     }
 
-    /// One of the others that fits clearly better with the numbers of a twin, by what each gives. Says of every kind whether these data
-    /// tell it.
-    pub fn better(&mut self, seen: &[(f64, f64)], twin: &Twin, given: &[Vec<Option<f64>>]) -> Option<Kinds> {
-        let seen: Vec<(f64, f64)> = seen.iter().zip(&twin.errors).map(|((value, _), e)| (*value, *e)).collect();
-        let (own, clear) = (misfit(&seen, &twin.given), UNFIT * twin.misfit.powi(2));
-        let others: Vec<(Kinds, f64)> = self.others().into_iter().zip(given.iter().map(|g| misfit(&seen, g))).collect();
+    /// Where a search begins: the first of all, or one that is clearly better although no number is right yet; and what it gives.
+    pub fn first(all: Vec<Kinds>, seen: &[(f64, f64)], given: Vec<Given>) -> Option<(Kinds, Given)> {
+        let own = (all.first()?.clone(), given.first()?.clone());
+        let sum = misfit(seen, &own.1);
+        let clear = UNFIT * sum / seen.len() as f64;
+        Kinds::best(all, seen, given).filter(|(_, given)| misfit(seen, given) < sum - clear).or(Some(own))
+    }
+
+    /// One of the others that fits what was seen clearly better at the same place, by what each gives there; and what it gives. Says of
+    /// every kind whether these data tell it.
+    pub fn better(&mut self, seen: &[(f64, f64)], place: &Place, given: Vec<Given>) -> Option<(Kinds, Given)> {
+        let (own, clear) = (misfit(seen, &place.given), UNFIT * place.misfit.powi(2));
+        let sums = given.iter().map(|g| misfit(seen, g));
+        let others: Vec<(Kinds, f64)> = self.others().into_iter().zip(sums).collect();
         for at in 0..self.open.len() {
             let word = |kinds: &Kinds| kinds.open[at].word.clone();
             let changed = others.iter().filter(|(k, _)| word(k) != self.open[at].word);
@@ -85,8 +92,7 @@ impl Kinds {
                 }
             };
         }
-        let best = others.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, sum)| *sum < own - clear);
-        best.map(|(kinds, _)| kinds)
+        Kinds::best(self.others(), seen, given).filter(|(_, given)| misfit(seen, given) < own - clear)
     }
 }
 

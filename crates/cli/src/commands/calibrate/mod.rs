@@ -15,10 +15,10 @@ use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
 use kinds::Kinds;
-use model::calibrate::{Found, Knob, Slow, Twin, closed, fit};
+use model::calibrate::{Found, Given, Knob, Slow, Twin, again, approach, closed, fit};
 use record::RunRecord;
 use report::plain::line;
-use runs::{Given, Measured, Runs};
+use runs::{Measured, Runs};
 use sim::{Number, Remarks, numbers, rewritten};
 use spec::Kind;
 use std::collections::BTreeMap;
@@ -119,6 +119,13 @@ fn base(args: &ArgMatches) -> anyhow::Result<Base> {
     }
 }
 
+/// What came of the search, and how many simulations it took.
+struct Outcome {
+    kinds: Kinds,
+    twin: Twin,
+    runs: usize,
+}
+
 /// Everything that is needed to make a twin.
 struct Task<'a> {
     args: &'a ArgMatches,
@@ -180,27 +187,28 @@ impl<'a> Task<'a> {
     fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
         let Task { measured, numbers, out, .. } = self;
         let runs = Runs::new(self.args, out, world)?;
-        let (kinds, twin) = self.find(&runs, world)?;
+        let outcome = self.find(&runs, world)?;
         if world.is_some_and(|w| w.rank() > 0) {
             return Ok(Exit::Good);
         }
-        let base = self.base.of(&kinds);
+        let Outcome { kinds, twin, .. } = &outcome;
+        let base = self.base.of(kinds);
         let mut remarks = self.remarks.clone();
-        explain(numbers, &twin, &base, &mut remarks);
+        explain(numbers, twin, &base, &mut remarks);
         remarks.extend(kinds.found().map(|[name, _, remark]| (name.to_string(), remark.to_string())));
-        let file = written(&base, numbers, &twin.values, &remarks);
+        let file = written(&base, numbers, &twin.at.values, &remarks);
         sim::Config::from_toml(&file).map_err(|e| Fail::with(Exit::Failure, format!("the twin is no machine: {e}")))?;
-        let verdict = Verdict::new(&twin, measured, &runs.predict(measured, &file)?, self.from());
+        let verdict = Verdict::new(&outcome, measured, &runs.predict(measured, &file)?, self.from());
         let say = |e| Fail::with(Exit::Failure, format!("cannot write {}: {e}", out.display()));
         record::files::replace(out, (verdict.head() + &file).as_bytes()).map_err(say)?;
         let exit = if verdict.holds() { Exit::Good } else { Exit::Threshold };
         let format = self.args.get_one::<String>("format").expect("it has a default");
-        output::print(&verdict.written(format, out, (numbers, &kinds), &twin))?;
+        output::print(&verdict.written(format, out, (numbers, kinds), twin))?;
         Ok(exit)
     }
 
     /// The kinds and the numbers that repeat best what was measured.
-    fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<(Kinds, Twin)> {
+    fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<Outcome> {
         let Task { base, measured, numbers, .. } = self;
         let mut rounds = 0;
         let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
@@ -212,29 +220,31 @@ impl<'a> Task<'a> {
         };
         let file = |kinds: &Kinds, values: &[f64]| written(&base.of(kinds), numbers, values, &Remarks::new());
         let files = |some: &[Kinds], values: &[f64]| some.iter().map(|k| file(k, values)).collect::<Vec<_>>();
-        let mut knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
+        let batch = |kinds: &Kinds, all: &[Vec<f64>]| all.iter().map(|v| file(kinds, v)).collect::<Vec<_>>();
+        let knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
         let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
         let starts: Vec<f64> = knobs.iter().map(|k| k.start).collect();
         let all = Kinds::of(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?.all();
         let given = simulate(&files(&all, &starts))?;
-        let mut kinds = Kinds::best(all, &seen, &given).expect("there is one at least");
-        let mut left = CHANGES;
-        loop {
-            let mut twin = fit(&knobs, &seen, &mut |batch: &[Vec<f64>]| {
-                simulate(&batch.iter().map(|values| file(&kinds, values)).collect::<Vec<_>>())
-            })?;
-            let given = simulate(&files(&kinds.others(), &twin.values))?;
-            match kinds.better(&seen, &twin, &given) {
-                Some(better) if left > 0 => kinds = better,
-                _ => {
-                    twin.runs = rounds;
-                    return Ok((kinds, twin));
-                }
+        let (mut kinds, given) = Kinds::first(all, &seen, given).expect("there is one at least");
+        let mut near = approach(&knobs, &seen, given, &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+        for left in (0..=CHANGES).rev() {
+            let others = simulate(&files(&kinds.others(), &near.values))?;
+            if let (true, Some((better, given))) = (left > 0, kinds.better(&seen, &near, others)) {
+                kinds = better;
+                near = again(&knobs, &seen, (near, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+                continue;
             }
-            left -= 1;
-            let there = knobs.iter_mut().zip(&twin.values).filter(|(_, value)| **value > 0.0);
-            there.for_each(|(knob, value)| knob.start = *value);
+            let twin = fit(&knobs, &seen, near, &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+            let others = simulate(&files(&kinds.others(), &twin.at.values))?;
+            let known: Vec<(f64, f64)> = seen.iter().zip(&twin.errors).map(|((value, _), e)| (*value, *e)).collect();
+            let Some((better, given)) = kinds.better(&known, &twin.at, others).filter(|_| left > 0) else {
+                return Ok(Outcome { kinds, twin, runs: rounds });
+            };
+            kinds = better;
+            near = again(&knobs, &seen, (twin.at, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
         }
+        unreachable!("the last one returns")
     }
 }
 
@@ -310,13 +320,13 @@ fn explain(numbers: &[Number], twin: &Twin, base: &Base, remarks: &mut Remarks) 
     for (number, found) in numbers.iter().zip(&twin.found) {
         let text = match found {
             Found::Told { low, high, with, .. } => {
-                let range = format!("fitted, 95 %: {} to {}", number.kind.show(*low), number.kind.show(*high));
+                let range = format!("fitted, 95 %: {} to {}", number.shown(*low), number.shown(*high));
                 match with.is_empty() {
                     true => range,
                     false => format!("{range}, with {} as kept: only together do they show", with.join(", ")),
                 }
             }
-            Found::Beyond { value } => format!("assumed: a limit that is not reached; {}", limit(number, *value)),
+            Found::Beyond { value } => format!("assumed: these data tell one side alone; {}", limit(number, *value)),
             Found::Kept if number.given => format!("assumed: not identified by these data, kept from {}", base.from),
             Found::Kept => "assumed: not identified by these data, default kept".into(),
         };
@@ -327,7 +337,7 @@ fn explain(numbers: &[Number], twin: &Twin, base: &Base, remarks: &mut Remarks) 
 /// What is known of a number whose default does not fit and that the data do not tell.
 fn limit(number: &Number, value: f64) -> String {
     let side = if value > number.value { "low" } else { "high" };
-    format!("{} is too {side}", number.kind.show(number.value))
+    format!("{} is too {side}", number.shown(number.value))
 }
 
 /// The folder in which simulations of a rank are made, beside what is written.

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Fail};
 use bench::wire;
 use clap::ArgMatches;
 use comm::Comm;
+use model::calibrate::Given;
 use model::calibrate::seen::{Seen, again, seen};
 use model::calibrate::uneven::{Slow, slow, with_them};
 use record::{About, JobRecord, Payload, Plan, RunRecord, Stop};
@@ -27,6 +28,8 @@ pub struct Measured {
 const FITTED: (u32, u64) = (8, 3);
 /// The same of a run that predicts, whose tails are looked at.
 const PREDICTED: (u32, u64) = (40, 10);
+/// Blocks of pairs that move more than this are all alike: one is enough. Rings and other canaries meet other nodes in each.
+const ALIKE: u64 = 16 << 20;
 /// What is ended by time takes so many steps' time.
 const LONG: f64 = 30.0;
 
@@ -98,7 +101,10 @@ impl Measured {
             let measured = record.phases.iter().find(|p| p.name == phase.name);
             for job in &mut phase.jobs {
                 let was = measured.and_then(|p| p.jobs.iter().find(|j| j.name == job.name));
-                shorten(&mut job.stop, was, if all { PREDICTED } else { FITTED });
+                let of_pairs = matches!(phase.about, About::Point { .. } | About::Graph { .. });
+                let (steps, blocks) = if all { PREDICTED } else { FITTED };
+                let long = was.is_some_and(|j| j.bytes > ALIKE * j.summary.blocks.max(1));
+                shorten(&mut job.stop, was, (steps, if of_pairs && long && !all { 1 } else { blocks }));
             }
         }
         plan
@@ -118,9 +124,6 @@ fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)
         stop.time_s = Some(time.min(LONG * step));
     }
 }
-
-/// What a machine gives for what was seen; nothing where it gives nothing.
-pub type Given = Vec<Option<f64>>;
 
 /// Where and how runs are made. The folder goes with it.
 pub struct Runs {

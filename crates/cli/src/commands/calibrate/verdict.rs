@@ -1,5 +1,6 @@
 //! How well a twin repeats what it was fitted to, and how well it predicts what was held back.
 
+use super::Outcome;
 use super::kinds::Kinds;
 use super::limit;
 use super::runs::Measured;
@@ -43,21 +44,26 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn new(twin: &Twin, measured: &Measured, predicted: &Predicted, from: String) -> Verdict {
+    pub fn new(
+        Outcome { twin, runs, .. }: &Outcome,
+        measured: &Measured,
+        predicted: &Predicted,
+        from: String,
+    ) -> Verdict {
         let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
             what: short(&seen.what),
             metric: Some(seen.metric),
             measured: seen.value,
             twin: *twin,
         };
-        let repeated = measured.fitted().zip(&twin.given).map(pair).collect();
+        let repeated = measured.fitted().zip(&twin.at.given).map(pair).collect();
         let held_back = measured.held_back();
         let mut verdict = Verdict {
             repeated,
             loaded: Vec::new(),
             impacts: Vec::new(),
             held_back,
-            runs: twin.runs,
+            runs: *runs,
             uneven: measured.uneven.clone(),
             from,
         };
@@ -223,8 +229,8 @@ fn advice(number: &Number) -> &'static str {
 /// What became of every number.
 fn numbers_of(numbers: &[Number], twin: &Twin) -> Grid {
     let mut grid = Grid::new("Its numbers", &["Number", "value", "95 %", "how"]);
-    for ((number, found), value) in numbers.iter().zip(&twin.found).zip(&twin.values) {
-        let show = |v: f64| number.kind.show(v);
+    for ((number, found), value) in numbers.iter().zip(&twin.found).zip(&twin.at.values) {
+        let show = |v: f64| number.shown(v);
         grid.row(match found {
             Found::Told { low, high, with, .. } => {
                 let how =
@@ -232,7 +238,7 @@ fn numbers_of(numbers: &[Number], twin: &Twin) -> Grid {
                 [number.to_string(), show(*value), format!("{} to {}", show(*low), show(*high)), how]
             }
             Found::Beyond { value } => {
-                let how = format!("not identified: a limit that is not reached, {}", limit(number, *value));
+                let how = format!("not identified but for one side: {}", limit(number, *value));
                 [number.to_string(), show(*value), "-".into(), how]
             }
             Found::Kept => {
