@@ -72,3 +72,73 @@ fn bandwidth_is_the_payload_share_of_the_rate() {
     let expected = 12.5e9 * 4096.0 / 4136.0;
     assert!((bytes as f64 / seconds / expected - 1.0).abs() < 1e-3);
 }
+
+#[test]
+fn a_burst_leaves_ahead_of_the_rate_and_no_more() {
+    // 1 GB/s in the long run, 10 GB/s until 1 MB is sent ahead of that.
+    let of = |bytes: usize| {
+        let nic = "rate = \"1GB/s\"\nburst = 1000000\nburst_rate = \"10GB/s\"\npacket_overhead = \"0ns\"\nheader = 1\n";
+        measured(&machine(&format!("nodes = 2\nranks_per_node = 1\n[nic]\n{nic}")), 0, 1, bytes).secs()
+    };
+    // While it lasts, 100 kB take 10 us; in the long run each further MB takes 1 ms, and 1 MB was ahead.
+    let (short, longer) = (of(200_000) - of(100_000), of(20_000_000) - of(10_000_000));
+    assert!((short / 10e-6 - 1.0).abs() < 0.02, "{short}");
+    assert!((longer / 10e-3 - 1.0).abs() < 0.02, "{longer}");
+    let ahead = 10e-3 - of(10_000_000);
+    assert!((ahead / 1e-3 - 1.0).abs() < 0.02, "{ahead}");
+}
+
+/// Every rank of one node sends to the same of the other; when the last receive is over.
+fn all_at_once(ranks: usize, host: &str) -> f64 {
+    let last = Mutex::new(0.0_f64);
+    let m = machine(&format!("nodes = 2\nranks_per_node = {ranks}\n[host]\nsend_overhead = \"5us\"\n{host}"));
+    run(&m, |comm| {
+        let me = comm.rank();
+        if me < ranks {
+            comm.exchange(&mut [send(me + ranks, 1, 8)]);
+        } else {
+            comm.exchange(&mut [recv(me - ranks, 1, 8)]);
+            let now = comm.now().secs();
+            let mut last = last.lock().unwrap();
+            *last = last.max(now);
+        }
+    });
+    last.into_inner().unwrap()
+}
+
+#[test]
+fn ranks_that_share_a_core_wait_for_it() {
+    let alone = all_at_once(4, "");
+    // Four sends on two cores take twice as long; receives are far apart then.
+    let more = all_at_once(4, "cores = 2\n") - alone;
+    assert!((more / 5e-6 - 1.0).abs() < 0.1, "{more}");
+    let one = all_at_once(4, "cores = 1\n") - alone;
+    assert!((one / 15e-6 - 1.0).abs() < 0.1, "{one}");
+    assert_eq!(all_at_once(4, "cores = 4\n"), alone);
+    // Eight ranks of two nodes on one core: receives of the first wait for sends of the last.
+    let all = all_at_once(4, "cores = 1\ncores_of = \"machine\"\n");
+    assert!(all > alone + one, "{all} {alone} {one}");
+}
+
+#[test]
+fn two_directions_share_what_they_have_together() {
+    // One way 10 GB/s, both together 12: each has 6 while both are busy.
+    let of = |both: bool| {
+        let nic = "rate = \"10GB/s\"\nboth_rate = \"12GB/s\"\npacket_overhead = \"0ns\"\nheader = 1\n";
+        let (m, last) = (machine(&format!("nodes = 2\nranks_per_node = 1\n[nic]\n{nic}")), Mutex::new(0.0_f64));
+        let bytes = 20_000_000;
+        run(&m, |comm| {
+            let (me, other) = (comm.rank(), 1 - comm.rank());
+            match (both, me) {
+                (true, _) => comm.exchange(&mut [recv(other, 1, bytes), send(other, 1, bytes)]),
+                (false, 0) => comm.exchange(&mut [send(other, 1, bytes)]),
+                (false, _) => comm.exchange(&mut [recv(other, 1, bytes)]),
+            }
+            let mut last = last.lock().unwrap();
+            *last = last.max(comm.now().secs());
+        });
+        bytes as f64 / last.into_inner().unwrap()
+    };
+    assert!((of(false) / 10e9 - 1.0).abs() < 0.02, "{}", of(false));
+    assert!((of(true) / 6e9 - 1.0).abs() < 0.05, "{}", of(true));
+}

@@ -60,6 +60,8 @@ pub fn starts(record: &RunRecord) -> BTreeMap<&'static str, f64> {
     let rate = |(&(bytes, pairs), &t): (&(u64, u32), &f64)| bytes as f64 * f64::from(pairs) / t;
     found.extend(between.iter().map(rate).reduce(f64::max).map(|most| ("nic.rate", most)));
     found.extend(messages(&between).map(|most| ("nic.message_rate", most)));
+    let duplex = times(&data, Pattern::Duplex, false);
+    found.extend(together(&between, &duplex).map(|rate| ("nic.both_rate", rate)));
     let mut longest = inside.iter().rev().filter(|((_, pairs), _)| *pairs == 1).map(|(&(bytes, _), &t)| (bytes, t));
     if let (Some((more, long)), Some((less, short))) = (longest.next(), longest.next()) {
         let rate = (more - less) as f64 / (long - short);
@@ -104,6 +106,14 @@ fn messages(times: &BTreeMap<(u64, u32), f64>) -> Option<f64> {
     (most / before * MORE < pairs / fewer).then_some(most)
 }
 
+/// What both directions of a node have together, if they are slower at once than each alone: by the most that is sent.
+fn together(stream: &BTreeMap<(u64, u32), f64>, duplex: &BTreeMap<(u64, u32), f64>) -> Option<f64> {
+    let (key, both) = duplex.iter().next_back()?;
+    let alone = stream.get(key)?;
+    let rate = 2.0 * key.0 as f64 * f64::from(key.1) / both;
+    (both / alone > MORE).then_some(rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +141,16 @@ mod tests {
         assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 1e-6), (4096, 4, 1e-5)]), None);
         assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 2e-6), (4096, 4, 1e-5)]), Some(2e6));
         assert_eq!(rate(&[(8, 2, 1e-6)]), None);
+    }
+
+    #[test]
+    fn directions_share_a_rate_only_where_both_are_slower_than_one() {
+        let of = |seconds: f64| {
+            let points = |seconds| BTreeMap::from([((8, 1), 1e-6), ((1_000_000, 2), seconds)]);
+            together(&points(2e-3), &points(seconds))
+        };
+        assert_eq!(of(2.1e-3), None);
+        assert_eq!(of(4e-3), Some(1e9));
     }
 
     #[test]

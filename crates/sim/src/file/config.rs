@@ -57,6 +57,15 @@ pub enum Long {
     Fetched,
 }
 
+/// Whose ranks share cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Those of a node.
+    Node,
+    /// All.
+    Machine,
+}
+
 /// Which places of a topology the nodes take, if it has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
@@ -68,6 +77,7 @@ pub enum Allocation {
 
 words!(Allocation { Contiguous = "contiguous", Scattered = "scattered" });
 words!(Long { Pushed = "pushed", Fetched = "fetched" });
+words!(Sharing { Node = "node", Machine = "machine" });
 words!(Full { Wait = "wait", Drop = "drop" });
 words!(QueueKind { Calendar = "calendar", Heap = "heap" });
 
@@ -79,6 +89,8 @@ knobs! {
         copy_time: Time = "0ns" "time of a rank, on each side, for each KiB of a message sent without asking" in [0.0, 1.0];
         // Never 0: virtual time must pass for a rank that looks again and again.
         test_cost: Time = "50ns" "time of a look at a pending operation" in [1e-12, 1.0];
+        cores: Count<usize> = "0" "cores that ranks share for sending, receiving and computing, 0 = each has its own" in [0.0, 1e6];
+        cores_of: Sharing = "node" "whose ranks share them: each node's, or all, as of nodes that one computer pretends to have";
         flops: f64 = "4e9" "floating-point operations per second of a rank" in [1e3, 1e18];
         memory_rate: Rate = "8GB/s" "memory rate of a rank" in [1e3, 1e15];
         updates: f64 = "2e7" "random updates per second of a rank" in [1.0, 1e15];
@@ -95,6 +107,10 @@ knobs! {
         switches: Count<usize> = "1" "switches that a node's NICs are dealt to, in turn" in [1.0, 64.0];
         rate: Rate = "12.5GB/s" "rate of injection" in [1e6, 1e13];
         eject_rate: Rate = "12.5GB/s" "rate of ejection; as `rate` unless given" in [1e6, 1e13] like rate;
+        both_rate: Rate = "10TB/s" "rate of both directions together, which share it when both are busy; the default is no limit"
+            in [1e6, 1e13];
+        burst: Size<u64> = "0" "bytes that leave at `burst_rate` after a pause, each way: a token bucket as of cloud providers, 0 = none";
+        burst_rate: Rate = "12.5GB/s" "rate of a burst; as `rate` unless given" in [1e6, 1e13] like rate;
         latency: Time = "50ns" "time of flight between NIC and switch" in [1e-12, 1.0];
         message_gap named "message_rate": PerSecond = "1e8" "messages per second that a NIC can start" in [1.0, 1e12];
         packet_overhead: Time = "2ns" "time of a NIC per packet, each way" in [0.0, 1e-3];
@@ -165,6 +181,11 @@ knobs! {
 }
 
 impl HostConfig {
+    /// Whether ranks of all nodes share cores.
+    pub(crate) fn shares_all(&self) -> bool {
+        self.cores > 0 && self.cores_of == Sharing::Machine
+    }
+
     /// What a rank pays for copying a message of so many bytes.
     pub(crate) fn copying(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * u128::from(self.copy_time.ps()) / 1024) as u64
@@ -335,7 +356,7 @@ mod tests {
         assert_eq!(refused("node = 3"), "machine file: unknown key `node`; did you mean `nodes`, `ranks_per_node`?");
         assert_eq!(
             refused("[nic]\nrat = \"1GB/s\""),
-            "machine file: unknown parameter of nic `rat`; did you mean `rate`, `eject_rate`, `message_rate`?"
+            "machine file: unknown parameter of nic `rat`; did you mean `rate`, `both_rate`, `burst_rate`?"
         );
         assert!(refused("[nic]\nrate = \"fast\"").contains("nic: rate=fast: `fast` is not a rate"));
         let huge = refused("nodes = 9223372036854775807\nranks_per_node = 9223372036854775807");
@@ -360,7 +381,7 @@ mod tests {
             // 64 bytes more than twice, because twice nothing is nothing.
             Kind::Size => (given.size(param.name) * 2 + 64).to_string(),
             Kind::Time => format!("{}ns", given.time(param.name).ps() / 500 + 1),
-            Kind::Rate => format!("{}B/s", given.rate(param.name).bytes_per_s() * 2.0),
+            Kind::Rate => format!("{}B/s", given.rate(param.name).bytes_per_s() / 2.0),
             Kind::Real | Kind::Share => (given.word(param.name).parse::<f64>().unwrap() / 2.0).to_string(),
             Kind::Choice(words) => words.iter().find(|w| **w != param.default).unwrap().to_string(),
             Kind::Text | Kind::Command | Kind::File => format!("{} ", param.default),

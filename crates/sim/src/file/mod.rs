@@ -10,7 +10,8 @@ mod presets;
 
 pub(crate) use config::texts;
 pub use config::{
-    Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, SwitchConfig,
+    Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, Sharing,
+    SwitchConfig,
 };
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};

@@ -138,11 +138,7 @@ impl Host {
         let near = net.fabric.node_of(route.me) == net.fabric.node_of(route.peer);
         // Inside a node there is no rendezvous: a copy of any length is made without asking.
         let eager = near || len <= net.fabric.config.protocol.eager as u64;
-        let mut clock = self.begin_op(net, route.local);
-        if eager && !near {
-            clock += net.fabric.config.host.copying(len);
-            self.ranks[route.local as usize].clock = clock;
-        }
+        let clock = self.begin_op(net, &route, if eager && !near { len } else { 0 });
         let request = self.request(net, Doing::Send, route, tag, len);
         let mut head = Head {
             kind: if eager { Kind::Eager } else { Kind::Ask },
@@ -178,7 +174,7 @@ impl Host {
 
     /// A rank starts a put or a get.
     pub(crate) fn start_access(&mut self, net: &mut Net<'_>, route: Route, access: Access) {
-        let clock = self.begin_op(net, route.local);
+        let clock = self.begin_op(net, &route, 0);
         let Access { doing, window, at, len, wants, payload } = access;
         let head = Head {
             kind: if doing == Doing::Put { Kind::Put } else { Kind::Get },
@@ -196,9 +192,12 @@ impl Host {
         self.launch(net, head, clock);
     }
 
-    fn begin_op(&mut self, net: &Net<'_>, local: u32) -> u64 {
-        let rank = &mut self.ranks[local as usize];
-        rank.clock += net.fabric.config.host.send_overhead.ps();
+    /// A rank begins an operation, for which it copies so many bytes. When it has.
+    fn begin_op(&mut self, net: &mut Net<'_>, route: &Route, copied: u64) -> u64 {
+        let rank = &mut self.ranks[route.local as usize];
+        let host = &net.fabric.config.host;
+        let overhead = host.send_overhead.ps() + host.copying(copied);
+        rank.clock = net.operations.cores.work(route.me, rank.clock, overhead);
         rank.clock
     }
 

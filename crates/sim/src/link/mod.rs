@@ -23,10 +23,32 @@ impl Pace {
     pub(crate) fn new(rate: Rate) -> Pace {
         Pace((1e12 / rate.bytes_per_s() * (1u64 << 20) as f64).round() as u64)
     }
+    /// No time at all.
+    pub(crate) const NONE: Pace = Pace(0);
     /// How long `bytes` of one packet take, rounded up.
     #[inline]
     pub(crate) fn time(self, bytes: u32) -> u64 {
         (u64::from(bytes) * self.0 + (1 << 20) - 1) >> 20
+    }
+    /// How long many bytes take.
+    fn of(self, bytes: u64) -> u64 {
+        ((u128::from(bytes) * u128::from(self.0)) >> 20) as u64
+    }
+}
+
+/// A cable that is faster than its rate after a pause, until so much is sent ahead of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    /// What the cable keeps to in the long run.
+    pub(crate) pace: Pace,
+    pub(crate) bytes: u64,
+}
+
+impl Bucket {
+    /// How far ahead of its rate the cable may be.
+    #[inline]
+    pub(crate) fn ahead(self) -> u64 {
+        self.pace.of(self.bytes)
     }
 }
 
@@ -45,7 +67,9 @@ pub(crate) struct Link {
     pub(crate) latency: u64,
     /// From a buffer freed at the other side to the credit usable here.
     pub(crate) credit_latency: u64,
+    /// Of a packet that leaves.
     pub(crate) pace: Pace,
+    pub(crate) bucket: Option<Bucket>,
     pub(crate) rate: f64,
     pub(crate) reach: Reach,
     /// What it is called.

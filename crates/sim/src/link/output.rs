@@ -7,7 +7,7 @@
 //! Waiting packets stand in one queue per input, output and virtual channel; the queues of one output and channel form a
 //! ring that is served in turn.
 
-use super::{ENDPOINT, Link, Pace, Packet};
+use super::{Bucket, ENDPOINT, Link, Pace, Packet};
 use crate::base::{NONE, Port};
 use crate::file::{Full, SwitchConfig};
 
@@ -49,6 +49,7 @@ pub(crate) struct OutKind {
     pub(crate) latency: u64,
     pub(crate) credit_latency: u64,
     pub(crate) pace: Pace,
+    bucket: Option<Bucket>,
     /// The buffer of a channel at the other side.
     buffer: u32,
 }
@@ -62,6 +63,8 @@ struct Rare {
     /// Bytes that waited, each times the picoseconds it did, up to a time.
     waited: u128,
     waited_until: u64,
+    /// When all that was sent would have left at the rate of the bucket.
+    sent_until: u64,
 }
 
 impl Rare {
@@ -171,7 +174,13 @@ impl Outs {
         let nic = self.nics;
         self.nics += u32::from(is_nic);
         self.credits.extend(std::iter::repeat_n(buffer, self.vcs));
-        let kind = OutKind { latency: link.latency, credit_latency: link.credit_latency, pace: link.pace, buffer };
+        let kind = OutKind {
+            latency: link.latency,
+            credit_latency: link.credit_latency,
+            pace: link.pace,
+            bucket: link.bucket,
+            buffer,
+        };
         Out {
             busy: 0,
             wake: u64::MAX,
@@ -208,7 +217,11 @@ impl Outs {
 
     /// Changes the rate of an output's cable.
     pub(crate) fn set_pace(&mut self, o: u32, pace: Pace) {
-        let kind = OutKind { pace, ..*self.kind(o) };
+        let before = *self.kind(o);
+        let kind = match before.bucket {
+            Some(bucket) => OutKind { bucket: Some(Bucket { pace, ..bucket }), ..before },
+            None => OutKind { pace, ..before },
+        };
         self.list[o as usize].kind = self.kind_number(kind);
     }
 
@@ -248,8 +261,13 @@ impl Outs {
         // Cut-through: behind a slower cable the tail cannot leave before it has come in.
         let tail = (start + kind.pace.time(packet.wire)).max(packet.ready + u64::from(packet.span));
         out.busy = tail;
+        if let Some(bucket) = kind.bucket {
+            let rare = &mut self.rare[o as usize];
+            rare.sent_until = rare.sent_until.max(start) + bucket.pace.time(packet.wire);
+            out.busy = tail.max(rare.sent_until.saturating_sub(bucket.ahead()));
+        }
         // It fits: `Fabric::lay` and the faults refuse rates at which a packet takes more than 32 bits of picoseconds.
-        out.lead = (tail - start) as u32;
+        out.lead = (out.busy - start) as u32;
         out.bytes += u64::from(packet.wire);
         out.packets = out.packets.saturating_add(1);
         self.credits[o as usize * self.vcs + usize::from(packet.out_vc)] -= packet.wire;

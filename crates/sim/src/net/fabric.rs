@@ -7,8 +7,8 @@ use super::faults::{self, Resolved};
 use crate::Config;
 use crate::base::{Endpoint, NONE, Port, Reach, Switch};
 use crate::control::{CONTROLS, ControlEntry, Maker};
-use crate::file::{Allocation, ConfigError};
-use crate::link::{ENDPOINT, Link, Pace};
+use crate::file::{Allocation, ConfigError, NicConfig};
+use crate::link::{Bucket, ENDPOINT, Link, Pace};
 use crate::routing::{ROUTINGS, Routing, RoutingEntry};
 use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
 use spec::{Card, Params, Rate, near};
@@ -77,6 +77,8 @@ pub(crate) struct Fabric {
     pub(crate) endpoints: Vec<EndpointInfo>,
     pub(crate) nodes: Vec<NodeInfo>,
     pub(crate) parts: Vec<PartInfo>,
+    /// What both directions of a NIC share.
+    pub(crate) both: Pace,
     /// What will break, in the order of time.
     pub(crate) faults: Vec<Resolved>,
     /// Virtual channels per class, and in all.
@@ -175,6 +177,7 @@ impl Fabric {
             nodes: Vec::new(),
             parts: Vec::new(),
             faults: Vec::new(),
+            both: both(&config.nic),
             config,
             facts,
             topology,
@@ -201,7 +204,9 @@ impl Fabric {
         }
         let packet = self.config.packet();
         // `Packet::span` and `Out::lead` keep this time in 32 bits of picoseconds.
-        if let Some(slow) = self.links.iter().find(|l| l.pace.time(packet) > u64::from(u32::MAX)) {
+        if let Some(slow) =
+            self.links.iter().find(|l| Pace::new(Rate::from_bytes_per_s(l.rate)).time(packet) > u64::from(u32::MAX))
+        {
             return Err(ConfigError::Absurd(format!(
                 "a cable of {} takes longer than 4 ms for a packet of {packet} bytes; raise its rate or lower nic.mtu",
                 Rate::from_bytes_per_s(slow.rate)
@@ -219,8 +224,9 @@ impl Fabric {
             several => several * THREAD_PARTS,
         };
         let by_size = self.config.endpoints() / PART_ENDPOINTS;
-        // Parts are numbered in 16 bits.
-        let parts = by_size.max(threads).clamp(1, weights.len().min(usize::from(u16::MAX)));
+        // Parts are numbered in 16 bits. Ranks that share cores are in one.
+        let most = if self.config.host.shares_all() { 1 } else { usize::from(u16::MAX) };
+        let parts = by_size.max(threads).clamp(1, weights.len().min(most));
         let all: usize = weights.iter().sum();
         let (mut before, mut homes, mut last) = (0, Vec::with_capacity(weights.len()), 0);
         for (unit, weight) in weights.iter().enumerate() {
@@ -300,7 +306,8 @@ impl Fabric {
         let nodes = self.number_endpoints(wiring, units, homes);
         let mut nodes = nodes.into_iter().peekable();
         let part_of = |switch: u32| homes[units[switch as usize] as usize];
-        let (nics, router) = (self.config.nic.per_node as u32, self.config.switch.latency.ps());
+        let nic = &self.config.nic.clone();
+        let (nics, router) = (nic.per_node as u32, self.config.switch.latency.ps());
         let ports = self.ports(wiring);
         self.links = Vec::new();
         self.switches = ports
@@ -336,7 +343,8 @@ impl Fabric {
                         lp_to,
                         latency,
                         credit_latency: flight + router,
-                        pace: Pace::new(cable.rate),
+                        pace: pace(nic, cable),
+                        bucket: bucket(nic, cable),
                         rate: cable.rate.bytes_per_s(),
                         reach: cable.reach,
                         kind: cable.kind,
@@ -365,7 +373,8 @@ impl Fabric {
             latency: cable.latency.ps() + router,
             // A credit comes back to a NIC, which has no switch latency to add.
             credit_latency: cable.latency.ps(),
-            pace: Pace::new(cable.rate),
+            pace: pace(&self.config.nic, cable),
+            bucket: bucket(&self.config.nic, cable),
             rate: cable.rate.bytes_per_s(),
             reach: cable.reach,
             kind: cable.kind,
@@ -470,6 +479,24 @@ fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError
     Ok(wiring)
 }
 
-fn edge(nic: &crate::file::NicConfig, rate: Rate) -> Cable {
+/// The rate at which a packet leaves, which is that of a burst where there are some.
+fn pace(nic: &NicConfig, cable: Cable) -> Pace {
+    Pace::new(if has_bursts(nic, cable) { nic.burst_rate } else { cable.rate })
+}
+
+/// What both directions of a NIC share: nothing if the limit is as high as can be.
+fn both(nic: &NicConfig) -> Pace {
+    if nic.both_rate.bytes_per_s() < 1e13 { Pace::new(nic.both_rate) } else { Pace::NONE }
+}
+
+fn bucket(nic: &NicConfig, cable: Cable) -> Option<Bucket> {
+    has_bursts(nic, cable).then(|| Bucket { pace: Pace::new(cable.rate), bytes: nic.burst })
+}
+
+fn has_bursts(nic: &NicConfig, cable: Cable) -> bool {
+    nic.burst > 0 && cable.reach == Reach::Edge && nic.burst_rate.bytes_per_s() > cable.rate.bytes_per_s()
+}
+
+fn edge(nic: &NicConfig, rate: Rate) -> Cable {
     Cable { rate, latency: nic.latency, reach: Reach::Edge, kind: "edge" }
 }

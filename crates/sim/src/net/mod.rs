@@ -12,6 +12,7 @@
 //! Not for ranks and what they mean by a message: the network knows operations ([`Operations`]) and tells when they are over.
 //! What a packet may be told to do next is in `routing/`, its shape in `topology/`.
 
+mod cores;
 mod counters;
 mod fabric;
 mod faults;
@@ -81,7 +82,7 @@ impl<'f> Net<'f> {
             heads: Slab::new(),
             outs: Outs::new(part.first_link, links, fabric.vcs, &config.switch),
             nics: Nics::new(fabric, part),
-            operations: Operations::new(),
+            operations: Operations::new(config),
             guard: Guard::new((fabric.control)()),
             health: Health::new(fabric),
             seed: Rng::new(config.seed, "network", 0).bits(),

@@ -338,12 +338,13 @@ impl Net<'_> {
             marked: false,
             lane: NO_LANE,
         };
-        let last = message.left == 0;
+        let (last, wire) = (message.left == 0, packet.wire);
         let slot = self.packets.insert(packet);
-        self.transmit(o, slot, self.clock.now);
+        let tail = self.transmit(o, slot, self.clock.now);
         // The overhead follows the tail: it delays the next packet, not this one.
-        let tail = self.outs.list[o as usize].busy;
-        self.outs.list[o as usize].busy += config.packet_overhead.ps();
+        let (now, both) = (self.clock.now, self.both(self.nics.list[n as usize].receiving > self.clock.now, wire));
+        let out = &mut self.outs.list[o as usize];
+        out.busy = (out.busy + config.packet_overhead.ps()).max(now + both);
         if last {
             self.end_message(f, id, tail);
         } else {
@@ -377,8 +378,10 @@ impl Net<'_> {
     pub(crate) fn eject(&mut self, id: u32) -> Option<(Head, u64)> {
         let packet = self.packets[id];
         let end = &self.fabric.endpoints[packet.target as usize];
+        let out = self.nics.list[end.local as usize].out;
+        let both = self.both(self.outs.list[out as usize].busy > self.clock.now, packet.wire);
         let nic = &mut self.nics.list[end.local as usize];
-        let done = nic.receiving.max(self.clock.now) + self.fabric.config.nic.packet_overhead.ps();
+        let done = nic.receiving.max(self.clock.now) + self.fabric.config.nic.packet_overhead.ps().max(both);
         nic.receiving = done;
         self.release(packet.via, packet.vc, packet.wire, done);
         self.packets.free(id);
@@ -395,6 +398,12 @@ impl Net<'_> {
             return None;
         }
         Some((head, done))
+    }
+
+    /// How long a packet takes at least of what both directions share: all of it, or half while the other one is busy, too.
+    #[inline]
+    fn both(&self, other: bool, wire: u32) -> u64 {
+        self.fabric.both.time(wire) << u32::from(other)
     }
 
     /// Counts a packet of a long message; the header once all have come, in whatever order.

@@ -1,5 +1,7 @@
 //! Operations under way: hosts begin them and wait for them, the network says when they are over.
 
+use super::cores::Cores;
+use crate::Config;
 use crate::base::{Clock, Event, NONE, Slab};
 
 /// What an operation is, for those who wait and for messages about them.
@@ -55,6 +57,8 @@ struct Group {
 
 /// Operations of all ranks of a part.
 pub(crate) struct Operations {
+    /// What ranks do for them.
+    pub(crate) cores: Cores,
     pub(crate) requests: Slab<Request>,
     groups: Slab<Group>,
     /// Whether a rank waits for the first of several groups, and none is complete yet.
@@ -62,8 +66,8 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub(super) const fn new() -> Operations {
-        Operations { requests: Slab::new(), groups: Slab::new(), hopes: Vec::new() }
+    pub(super) fn new(config: &Config) -> Operations {
+        Operations { cores: Cores::new(config), requests: Slab::new(), groups: Slab::new(), hopes: Vec::new() }
     }
 
     /// A new group of operations of a rank, by its numbers in the part and in the world, whose clock is given.
@@ -99,7 +103,7 @@ impl Operations {
         r.complete = true;
         let group = &mut self.groups[r.group];
         // One after the other: an overhead begins when the one before is over and the message is there.
-        group.clock = group.clock.max(time) + overhead;
+        let begin = group.clock.max(time);
         group.remaining -= 1;
         let waits = match group.waited {
             Waited::No => false,
@@ -108,8 +112,12 @@ impl Operations {
             Waited::Some => self.hopes[group.rank as usize],
         };
         if !waits {
+            group.clock = begin + overhead;
             group.owed += overhead;
-        } else if group.remaining == 0 {
+            return;
+        }
+        group.clock = self.cores.work(group.world, begin, overhead);
+        if group.remaining == 0 {
             if group.waited == Waited::Some {
                 self.hopes[group.rank as usize] = false;
             }
@@ -121,7 +129,7 @@ impl Operations {
     /// other, cannot begin before the rank does nor end before the last of it came.
     pub(crate) fn pay(&mut self, g: u32, clock: u64) -> u64 {
         let group = &mut self.groups[g];
-        let paid = clock + std::mem::take(&mut group.owed);
+        let paid = self.cores.work(group.world, clock, std::mem::take(&mut group.owed));
         group.clock = group.clock.max(paid);
         paid
     }

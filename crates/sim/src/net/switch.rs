@@ -126,7 +126,8 @@ impl Net<'_> {
         if let Some(start) = self.outs.may_leave(o, self.clock.now, packet)
             && (start == self.clock.now || self.guard.control.is_none())
         {
-            return self.transmit(o, id, start);
+            self.transmit(o, id, start);
+            return;
         }
         // Only in a network that drops: with credits there is no limit.
         if self.outs.queued(o) + u64::from(packet.wire) > self.outs.limit {
@@ -327,9 +328,9 @@ impl Net<'_> {
         }
     }
 
-    /// Puts a packet on the cable of an output from a time on: its tail leaves when it has come in and been serialised.
+    /// Puts a packet on the cable of an output from a time on: its tail leaves when it has come in and been serialised. When that is.
     #[inline]
-    pub(super) fn transmit(&mut self, o: u32, id: u32, start: u64) {
+    pub(super) fn transmit(&mut self, o: u32, id: u32, start: u64) -> u64 {
         let packet = &mut self.packets[id];
         let (tail, latency) = self.outs.occupy(o, start, packet);
         let out = &self.outs.list[o as usize];
@@ -359,6 +360,7 @@ impl Net<'_> {
         if let Some(packet) = freed {
             self.free_input(&packet, tail);
         }
+        tail
     }
 
     /// Hands a packet to another part.

@@ -101,6 +101,13 @@ impl<'a, 'f> SimComm<'a, 'f> {
         self.seat.part.borrow_mut().host.ranks[self.seat.local as usize].clock += ps;
     }
 
+    /// Time in which a core works for this rank.
+    fn labour(&self, ps: u64) {
+        let part = &mut *self.seat.part.borrow_mut();
+        let rank = &mut part.host.ranks[self.seat.local as usize];
+        rank.clock = part.net.operations.cores.work(self.seat.world, rank.clock, ps);
+    }
+
     fn price(&self, work: Work) -> u64 {
         let part = self.seat.part.borrow();
         let host = &part.net.fabric.config.host;
@@ -202,10 +209,10 @@ impl Comm for SimComm<'_, '_> {
     fn compute(&self, work: Work, f: &mut dyn FnMut()) {
         // Really computed, in no virtual time at all; the model's price is charged instead.
         f();
-        self.advance(self.price(work));
+        self.labour(self.price(work));
     }
     fn charge(&self, work: Work) -> bool {
-        self.advance(self.price(work));
+        self.labour(self.price(work));
         true
     }
     fn pause(&self, time: Time) {

@@ -5,7 +5,7 @@
 
 use crate::file::{CARDS, Config, ConfigError};
 use crate::topology::TOPOLOGIES;
-use spec::{Card, Kind, Param, parse_rate, parse_time};
+use spec::{Card, Kind, Param, parse_bytes, parse_rate, parse_time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -36,6 +36,8 @@ impl std::fmt::Display for Number {
 const LEFT_OUT: [&str; 5] = ["test_cost", "flops", "memory_rate", "updates", "resend"];
 /// Rates of things per second are written without a unit.
 const PER_SECOND: [&str; 1] = ["message_rate"];
+/// A size that shows in what is sent after a pause.
+const BURST: &str = "burst";
 /// Where a search for a time begins that is zero in the file.
 const SMALL: f64 = 10e-9;
 /// Sections whose numbers may be moved, but for those of the topology, whose names follow its kind.
@@ -48,6 +50,7 @@ impl Number {
             // Picoseconds and bytes per second: nothing is lost in rounding.
             Kind::Time => format!("\"{}ps\"", (value * 1e12).round()),
             Kind::Rate => format!("\"{}B/s\"", value.round()),
+            Kind::Size => format!("{}", value.round().max(1.0)),
             _ => format!("{value:e}"),
         }
     }
@@ -55,7 +58,7 @@ impl Number {
     /// A value as people read it.
     pub fn shown(&self, value: f64) -> String {
         match self.kind {
-            Kind::Time | Kind::Rate => self.kind.show(value),
+            Kind::Time | Kind::Rate | Kind::Size => self.kind.show(value),
             _ => format!("{value:.3e}"),
         }
     }
@@ -66,7 +69,7 @@ fn parsed(text: &str) -> Result<toml::Table, ConfigError> {
 }
 
 fn moves(param: &Param) -> bool {
-    let kind = matches!(param.kind, Kind::Time | Kind::Rate) || PER_SECOND.contains(&param.name);
+    let kind = matches!(param.kind, Kind::Time | Kind::Rate) || param.name == BURST || PER_SECOND.contains(&param.name);
     kind && !LEFT_OUT.contains(&param.name)
 }
 
@@ -79,6 +82,7 @@ fn number(section: &str, param: &'static Param, table: Option<&toml::Table>) -> 
     let value = match param.kind {
         Kind::Time => parse_time(&text).ok()?.secs(),
         Kind::Rate => parse_rate(&text).ok()?.bytes_per_s(),
+        Kind::Size => parse_bytes(&text).ok()? as f64,
         _ => text.parse().ok()?,
     };
     let start = if value > 0.0 { value } else { SMALL };
@@ -100,6 +104,10 @@ pub fn numbers(text: &str) -> Result<Vec<Number>, ConfigError> {
     let mut found: Vec<Number> = named.flat_map(of).collect();
     // It is as the other unless it is given, and follows that.
     found.retain(|n| n.key != "eject_rate" || n.given);
+    // Without bursts they say nothing.
+    if config.nic.burst == 0 {
+        found.retain(|n| n.key != BURST && n.key != "burst_rate");
+    }
     Ok(found)
 }
 

@@ -83,6 +83,8 @@ fn command() -> Command {
         .after_help(HELP)
 }
 
+/// What both directions of a NIC have together.
+const BOTH: &str = "both_rate";
 /// How often kinds are changed once numbers are found.
 const CHANGES: usize = 2;
 
@@ -172,8 +174,10 @@ impl<'a> Task<'a> {
         uneven(args, &mut measured, &mut base)?;
         let mut remarks = Remarks::new();
         told(&measured, &mut base, &mut remarks)?;
-        let numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
-        let starts = measured.records.iter().rev().flat_map(closed::starts).collect();
+        let mut numbers = numbers(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
+        let starts: BTreeMap<_, _> = measured.records.iter().rev().flat_map(closed::starts).collect();
+        // A limit that most machines do not have: it is looked for where it shows.
+        numbers.retain(|n| n.key != BOTH || n.given || starts.contains_key(&*n.to_string()));
         Ok(Task { args, out, paths, base, measured, remarks, numbers, starts })
     }
 
@@ -272,9 +276,9 @@ fn uneven(args: &ArgMatches, measured: &mut Measured, base: &mut Base) -> anyhow
 
 /// A number may be a thousand times more or less than where the search begins: at what the models of the papers say, if they say something.
 fn knob(number: &Number, starts: &BTreeMap<&str, f64>) -> Knob {
-    let cable = number.section == "topology" && number.kind == Kind::Rate && !number.given;
+    let cable = number.section == "topology" && number.kind == Kind::Rate;
     // Cables of which nobody said anything are as fast as the NICs.
-    let name = if cable { "nic.rate".to_string() } else { number.to_string() };
+    let name = if cable && !number.given { "nic.rate".to_string() } else { number.to_string() };
     let (default, start) = (number.value, starts.get(&*name).copied().unwrap_or(number.start));
     Knob { name: number.to_string(), default, start, least: start * 1e-3, most: start * 1e3 }
 }
