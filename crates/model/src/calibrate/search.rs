@@ -35,7 +35,7 @@ const PRIOR: f64 = 1.5;
 const STEPS: usize = 8;
 const ANEW: usize = 6;
 /// Steps after one number that was moved far.
-const FEW: usize = 2;
+const FEW: usize = 4;
 /// The share by which a step must lower the sum of squares for another one to be tried.
 const WORTH: f64 = 0.04;
 /// Dampings that are tried at once, and then, if none of them leads down.
