@@ -75,27 +75,17 @@ const RELATED: f64 = 0.5;
 const OUTSIDE: f64 = 3.0;
 const AWAY: f64 = 0.3;
 
-/// Comes near the numbers that repeat what was seen (value and error), from where the knobs begin, which gives `given`.
+/// Comes near the numbers that repeat what was seen (value and error), from where the knobs begin, or from where a search with a machine of
+/// another kind has come. The machine gives `given` there.
 pub fn approach<E>(
     knobs: &[Knob],
     seen: &[(f64, f64)],
-    given: Given,
+    (from, given): (Option<Place>, Given),
     simulate: &mut Simulate<'_, E>,
 ) -> Result<Place, E> {
     let mut search = Search::new(knobs, seen, simulate);
-    let (point, slopes) = search.approach(search.point(search.start(), given), None)?;
-    Ok(Place::new(&search, point, slopes, knobs.len()))
-}
-
-/// Goes on from where an earlier search has come, with a machine that is of another kind and gives `given` there.
-pub fn again<E>(
-    knobs: &[Knob],
-    seen: &[(f64, f64)],
-    (place, given): (Place, Given),
-    simulate: &mut Simulate<'_, E>,
-) -> Result<Place, E> {
-    let mut search = Search::new(knobs, seen, simulate);
-    let (point, slopes) = search.approach(search.point(place.x, given), Some(place.slopes))?;
+    let (x, slopes) = from.map_or_else(|| (search.start(), None), |place| (place.x, Some(place.slopes)));
+    let (point, slopes) = search.approach(search.point(x, given), slopes)?;
     Ok(Place::new(&search, point, slopes, knobs.len()))
 }
 
@@ -317,7 +307,7 @@ mod tests {
 
     fn near(knobs: &[Knob], seen: &[(f64, f64)], simulate: &mut Simulate<'_, ()>) -> Result<Place, ()> {
         let given = simulate(&[knobs.iter().map(|k| k.start).collect()])?.remove(0);
-        approach(knobs, seen, given, simulate)
+        approach(knobs, seen, (None, given), simulate)
     }
 
     /// Fits a machine whose numbers are known; what it gives has no noise.

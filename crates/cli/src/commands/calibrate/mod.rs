@@ -15,7 +15,7 @@ use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
 use kinds::Kinds;
-use model::calibrate::{Found, Given, Knob, Slow, Twin, again, approach, closed, fit};
+use model::calibrate::{Found, Given, Knob, Slow, Twin, approach, closed, fit};
 use record::RunRecord;
 use report::plain::line;
 use runs::{Measured, Runs};
@@ -231,12 +231,14 @@ impl<'a> Task<'a> {
         let all = Kinds::of(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?.all();
         let given = simulate(&files(&all, &starts))?;
         let (mut kinds, given) = Kinds::first(all, &seen, given).expect("there is one at least");
-        let mut near = approach(&knobs, &seen, given, &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+        let mut near = approach(&knobs, &seen, (None, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
         for left in (0..=CHANGES).rev() {
             let others = simulate(&files(&kinds.others(), &near.values))?;
             if let (true, Some((better, given))) = (left > 0, kinds.better(&seen, &near, others)) {
                 kinds = better;
-                near = again(&knobs, &seen, (near, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+                near = approach(&knobs, &seen, (Some(near), given), &mut |all: &[Vec<f64>]| {
+                    simulate(&batch(&kinds, all))
+                })?;
                 continue;
             }
             let twin = fit(&knobs, &seen, near, &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
@@ -246,7 +248,8 @@ impl<'a> Task<'a> {
                 return Ok(Outcome { kinds, twin, runs: rounds });
             };
             kinds = better;
-            near = again(&knobs, &seen, (twin.at, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
+            near =
+                approach(&knobs, &seen, (Some(twin.at), given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
         }
         unreachable!("the last one returns")
     }
