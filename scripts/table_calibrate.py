@@ -12,3 +12,9 @@ def twins(run):
 def twin_emulated(run):
     """Four nodes of the emulated cluster, and what their twin says of eight and ten."""
     return run.call(["scripts/twin-emulated"]).strip()
+
+
+@table("twin-bluewaters")
+def twin_bluewaters(run):
+    """Twins of Blue Waters from what is public."""
+    return run.call(["scripts/twin-bluewaters"]).strip()

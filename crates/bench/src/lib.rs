@@ -26,4 +26,5 @@ pub use kernels::{KERNELS, called};
 pub use layout::{Home, NodeFacts, Seat, is_listed, places};
 pub use site::{Ask, Scout, Site};
 pub use stopwatch::{Lap, Stopwatch};
+pub use suites::maxrate::MAXRATE;
 pub use suites::{SUITES, Suite, suite};

@@ -169,3 +169,27 @@ fn what_cannot_be_a_twin_is_refused() {
     assert!(text(&out.stderr).contains("unknown"), "{}", text(&out.stderr));
     assert!(!dir.join("t.toml").exists());
 }
+
+#[test]
+fn a_table_of_nodecomm_gives_a_twin_and_a_bad_one_is_refused_by_its_line() {
+    let dir = folder("calibrate-nodecomm");
+    // Round trips of 4 us and 2 n at 5 GB/s, of 1 and 65536 integers.
+    let row = |ints: f64| format!("{ints}\t{:e}\n", 4e-6 + 2.0 * 4.0 * ints / 5e9);
+    fs::write(dir.join("table.txt"), format!("Pingpong for\n{}{}", row(1.0), row(65536.0))).unwrap();
+    fs::write(dir.join("bad.txt"), "1 4e-6\n2 nan\n").unwrap();
+    let like = "nodes = 2\n[protocol]\neager = \"1MiB\"\nlong = \"pushed\"\n[switch]\nqueueing = \"voq\"\n";
+    fs::write(dir.join("like.toml"), like).unwrap();
+    let make = |table: &str| tailback(&dir, &["calibrate", table, "--like", "like.toml", "--out", "twin.toml"]);
+    let out = make("bad.txt");
+    let said = text(&out.stderr);
+    assert!(out.status.code() == Some(2) && said.contains("line 2") && said.contains("bad.txt"), "{said}");
+    let out = make("table.txt");
+    assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    let said = text(&out.stdout);
+    assert!(said.lines().all(|l| l.chars().count() <= 80), "{said}");
+    let twin = fs::read_to_string(dir.join("twin.toml")).unwrap();
+    let rate = twin.lines().find_map(|l| l.strip_prefix("rate = \"")).expect(&twin);
+    let rate: f64 = rate.split("B/s").next().unwrap().parse().unwrap();
+    // Of the rate headers take a hundredth.
+    assert!((rate / 5e9 - 1.0).abs() < 0.05, "{twin}");
+}

@@ -27,6 +27,10 @@ fn several_ranks_per_node() {
 #[test]
 fn two_nics_and_narrow_protocols() {
     conforms("nodes = 3\nranks_per_node = 2\n[nic]\nper_node = 2\noutstanding = 1\nmtu = 256\n[protocol]\neager = 0\n");
+    conforms(
+        "nodes = 3\nranks_per_node = 2\n[nic]\nmtu = 256\n[protocol]\nshort = 8\neager = 512\nmedium_time = \"1us\"\n\
+         short_rate = \"2GB/s\"\nmedium_rate = \"1GB/s\"\nlong_rate = \"2GB/s\"\n",
+    );
     conforms("nodes = 4\nranks_per_node = 1\n[switch]\nbuffer = 4136\n[protocol]\neager = \"64MiB\"\n");
     conforms("nodes = 4\nranks_per_node = 2\n[nic]\noutstanding = 1\n[protocol]\neager = 8\nlong = \"fetched\"\n");
 }

@@ -56,6 +56,10 @@ fn parts(threads: usize, text: &str) -> usize {
 
 const CHAIN: &str = "nodes = 12\nranks_per_node = 2\n[topology]\nkind = \"chain\"\nswitches = 5\n";
 
+/// Ranks move what they send, each length its own way.
+const MOVED: &str = "[protocol]\nshort = 1024\nmedium_time = \"1us\"\nlong_time = \"2us\"\nshort_rate = \"1GB/s\"\n\
+    long_rate = \"3GB/s\"\nlong_more = \"1GB/s\"\n";
+
 #[test]
 fn heap_and_calendar() {
     for layout in ["nodes = 9\n", CHAIN] {
@@ -77,6 +81,9 @@ fn one_thread_and_several() {
         format!("{CHAIN}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         format!("{CHAIN}[protocol]\nsmall = \"1KiB\"\neager = \"1KiB\"\n"),
         format!("{CHAIN}[nic]\nper_node = 2\n"),
+        format!("{CHAIN}{MOVED}"),
+        format!("{tree}{MOVED}[nic]\nmtu = 512\n[control]\nkind = \"slingshot\"\n"),
+        format!("{CHAIN}{MOVED}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         // Nothing takes a time of its own: ranks, messages and answers meet at one moment.
         format!("{tree}[host]\nsend_overhead = \"0ns\"\nrecv_overhead = \"0ns\"\n[nic]\npacket_overhead = \"0ns\"\n"),
         format!("{tree}[[fault]]\nat = \"8us\"\nlink = \"0-8\"\n[routing]\nkind = \"adaptive\"\n"),

@@ -29,6 +29,8 @@ fn single_switch() {
         "[host]\ncopy_time = \"70ns\"\n",
         "[nic]\nrate = \"3GB/s\"\nmtu = 1000\n",
         "[nic]\npacket_overhead = \"0ns\"\n",
+        "[protocol]\nshort = 8\nmedium_time = \"3us\"\nlong_time = \"7us\"\n",
+        "[protocol]\nshort = 8\nshort_rate = \"1GB/s\"\nmedium_rate = \"20GB/s\"\nlong_rate = \"5GB/s\"\n",
     ] {
         let m = machine(&format!("nodes = 3\n{extra}"));
         for bytes in SIZES {
@@ -86,6 +88,68 @@ fn a_burst_leaves_ahead_of_the_rate_and_no_more() {
     assert!((longer / 10e-3 - 1.0).abs() < 0.02, "{longer}");
     let ahead = 10e-3 - of(10_000_000);
     assert!((ahead / 1e-3 - 1.0).abs() < 0.02, "{ahead}");
+}
+
+/// Ranks of one node send so many bytes each to the same of another; bytes per second from the first to the last length.
+fn together(ranks: usize, protocol: &str) -> f64 {
+    let text = format!(
+        "nodes = 2\nranks_per_node = {ranks}\n[nic]\nrate = \"8GB/s\"\npacket_overhead = \"0ns\"\n[protocol]\n{protocol}"
+    );
+    let seconds = |bytes: usize| {
+        let (m, last) = (machine(&text), Mutex::new(0.0_f64));
+        run(&m, |comm| {
+            let me = comm.rank();
+            match me < ranks {
+                true => comm.exchange(&mut [send(me + ranks, 1, bytes)]),
+                false => comm.exchange(&mut [recv(me - ranks, 1, bytes)]),
+            }
+            let mut last = last.lock().unwrap();
+            *last = last.max(comm.now().secs());
+        });
+        last.into_inner().unwrap()
+    };
+    let (short, long) = (1 << 20, 4 << 20);
+    ((long - short) * ranks) as f64 / (seconds(long) - seconds(short))
+}
+
+#[test]
+fn ranks_move_what_max_rate_says() {
+    // R_b = 3 GB/s, R_i = 1 GB/s, R_N = 8 GB/s, of which headers take a hundredth.
+    for (ranks, gbs) in [(1, 3.0), (2, 4.0), (3, 5.0), (5, 7.0), (8, 8.0 * 4096.0 / 4136.0)] {
+        let rate = together(ranks, "long_rate = \"3GB/s\"\nlong_more = \"1GB/s\"\n");
+        assert!((rate / (gbs * 1e9) - 1.0).abs() < 0.01, "{ranks} ranks: {rate:e}");
+    }
+    // As much again with each rank, if nothing is said of further ones; and nothing for messages of another way.
+    let rate = together(2, "long_rate = \"3GB/s\"\n");
+    assert!((rate / 6e9 - 1.0).abs() < 0.01, "{rate:e}");
+    let rate = together(1, "medium_rate = \"3GB/s\"\n");
+    assert!((rate / 7.9e9 - 1.0).abs() < 0.01, "{rate:e}");
+}
+
+#[test]
+fn messages_of_one_packet_share_what_ranks_move() {
+    // Four ranks at 1 GB/s together: 1000 bytes of each take 4 us, and not 1, 2, 3 and 4.
+    let of = |ranks: usize, more: &str| {
+        let protocol = format!("[protocol]\nmedium_rate = \"1GB/s\"\nmedium_more = \"{more}\"\n");
+        let text = format!("nodes = 2\nranks_per_node = {ranks}\n{protocol}");
+        let (m, first) = (machine(&text), Mutex::new(f64::MAX));
+        run(&m, |comm| {
+            let me = comm.rank();
+            match me < ranks {
+                true => comm.exchange(&mut [send(me + ranks, 1, 1000)]),
+                false => {
+                    comm.exchange(&mut [recv(me - ranks, 1, 1000)]);
+                    let mut first = first.lock().unwrap();
+                    *first = first.min(comm.now().secs());
+                }
+            }
+        });
+        first.into_inner().unwrap()
+    };
+    let alone = of(1, "1GB/s");
+    assert!((of(4, "1GB/s") - alone).abs() < 1e-9);
+    let shared = of(4, "1B/s") - alone;
+    assert!((shared / 3e-6 - 1.0).abs() < 1e-3, "{shared}");
 }
 
 /// Every rank of one node sends to the same of the other; when the last receive is over.

@@ -71,10 +71,12 @@ events! {
     Resend = 8,
     /// A flow held back by congestion control may send again.
     Unpark = 9,
+    /// A rank may have moved a packet to its NIC.
+    Moved = 10,
     /// The first packet of an input's queue has left; the next may ask for its output.
-    InputReady = 10,
+    InputReady = 11,
     /// An output may be able to send again.
-    Wake = 11,
+    Wake = 12,
 }
 
 /// One word for what several words name together.

@@ -81,6 +81,9 @@ words!(Sharing { Node = "node", Machine = "machine" });
 words!(Full { Wait = "wait", Drop = "drop" });
 words!(QueueKind { Calendar = "calendar", Heap = "heap" });
 
+/// Rates as high as this are no limits.
+pub(crate) const NO_LIMIT: f64 = 1e13;
+
 knobs! {
     /// What a rank's processor costs.
     struct HostConfig = "host" "what a rank's processor costs" {
@@ -140,6 +143,19 @@ knobs! {
     struct ProtocolConfig = "protocol" "how messages become packets" {
         eager: Size<usize> = "8KiB" "longest message sent without asking" in [0.0, 1e12];
         long: Long = "pushed" "who moves longer ones: the sender when the receiver is ready, or the receiver";
+        short: Size<u64> = "0" "longest message that goes the short way; longer ones up to `eager` go the medium, others the long way";
+        medium_time: Time = "0ns" "what a message of the medium way takes more" in [0.0, 1.0];
+        long_time: Time = "0ns" "what a message of the long way takes more" in [0.0, 1.0];
+        short_rate: Rate = "10TB/s" "rate at which a rank moves messages of the short way to its NIC; the default is no limit"
+            in [1e6, 1e13];
+        short_more: Rate = "10TB/s" "what each further rank of the NIC adds to that; as `short_rate` unless given"
+            in [1.0, 1e13] like short_rate;
+        medium_rate: Rate = "10TB/s" "the same of the medium way" in [1e6, 1e13];
+        medium_more: Rate = "10TB/s" "what each further rank adds to that; as `medium_rate` unless given"
+            in [1.0, 1e13] like medium_rate;
+        long_rate: Rate = "10TB/s" "the same of the long way: R_C of the max-rate model" in [1e6, 1e13];
+        long_more: Rate = "10TB/s" "what each further rank adds to that; as `long_rate` unless given"
+            in [1.0, 1e13] like long_rate;
         small: Size<u64> = "0" "messages up to this long travel in a class of their own, 0 = none";
         resend: Time = "100us" "until a lost packet is sent again" in [1e-9, 1e3];
     }
@@ -189,6 +205,41 @@ impl HostConfig {
     /// What a rank pays for copying a message of so many bytes.
     pub(crate) fn copying(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * u128::from(self.copy_time.ps()) / 1024) as u64
+    }
+}
+
+/// Ways by which messages are moved to a NIC: the short, the medium and the long one.
+pub(crate) const WAYS: usize = 3;
+
+impl ProtocolConfig {
+    /// The way of a message of so many bytes.
+    pub(crate) fn way(&self, bytes: u64) -> u8 {
+        u8::from(bytes > self.short) + u8::from(bytes > self.short.max(self.eager as u64))
+    }
+
+    /// What such a message takes more than one of the short way.
+    pub(crate) fn more(&self, bytes: u64) -> u64 {
+        [0, self.medium_time.ps(), self.long_time.ps()][usize::from(self.way(bytes))]
+    }
+
+    /// Of each way what one rank has, and what each further one adds.
+    pub(crate) fn rates(&self) -> [(f64, f64); WAYS] {
+        let pairs = [
+            (self.short_rate, self.short_more),
+            (self.medium_rate, self.medium_more),
+            (self.long_rate, self.long_more),
+        ];
+        pairs.map(|(first, more)| (first.bytes_per_s(), more.bytes_per_s()))
+    }
+
+    /// Whether messages of one rank may be faster than others by their length.
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.is_limited() || self.medium_time.ps() + self.long_time.ps() > 0
+    }
+
+    /// Whether any of them is a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.rates().iter().any(|(first, _)| *first < NO_LIMIT)
     }
 }
 

@@ -8,11 +8,11 @@ mod import;
 mod knobs;
 mod presets;
 
-pub(crate) use config::texts;
 pub use config::{
     Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, Sharing,
     SwitchConfig,
 };
+pub(crate) use config::{NO_LIMIT, WAYS, texts};
 pub(crate) use faults::absurd;
 pub use faults::{Fault, FaultSite};
 pub use import::{Imported, Joined, import};

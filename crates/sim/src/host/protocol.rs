@@ -89,10 +89,11 @@ impl Host {
         let config = &fabric.config;
         let count = part.nodes.len() * config.ranks_per_node;
         let rank = || Rank { clock: 0, copying: 0, blocked: Blocked::No, outcomes: Vec::new() };
-        // Messages of a pair may overtake each other by routing, round a fault, by a loss, or in different classes.
+        // Messages of a pair may overtake each other by routing, round a fault, by a loss, in different classes, or by different ways.
         let overtaking = !fabric.routing.in_order()
             || !fabric.faults.is_empty()
             || config.protocol.small > 0
+            || config.protocol.is_uneven()
             || config.switch.full == Full::Drop;
         Host {
             ranks: std::iter::repeat_with(rank).take(count).collect(),
@@ -211,6 +212,8 @@ impl Host {
         // What a rank sends comes in the order of its program. Answers have no such order, and need a name each.
         let asked = matches!(head.kind, Kind::Eager | Kind::Ask | Kind::Put | Kind::Get);
         let place = if asked { head.from } else { head.place() };
+        let sent = matches!(head.kind, Kind::Eager | Kind::Ask);
+        let time = time + if sent { fabric.config.protocol.more(head.len) } else { 0 };
         let message = net.message(head, source, target);
         let event = if asked { Event::Post(message) } else { Event::Answer(message) };
         net.clock.push(time.max(net.clock.now), place, event);

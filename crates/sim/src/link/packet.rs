@@ -138,6 +138,8 @@ pub(crate) struct Message {
     pub(crate) begun: bool,
     /// Longer than one packet.
     pub(crate) long: bool,
+    /// How it is moved to the NIC.
+    pub(crate) way: u8,
     /// The next message of its flow or queue.
     pub(crate) next: u32,
     /// The header that a packet sent again has to carry, or [`NONE`].
@@ -145,11 +147,11 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn new(head: Head, source: u32, target: u32, mtu: u32) -> Message {
+    pub(crate) fn new(head: Head, source: u32, target: u32, mtu: u32, way: u8) -> Message {
         let left = head.carried();
         let done = if matches!(head.kind, Kind::Eager | Kind::Bulk | Kind::Fetched) { head.request } else { NONE };
         let long = left > u64::from(mtu);
-        Message { head, left, source, target, done, number: 0, begun: false, long, next: NONE, carry: NONE }
+        Message { head, left, source, target, done, number: 0, begun: false, long, way, next: NONE, carry: NONE }
     }
 
     /// A packet that was lost, as a message of its own that goes by the old number.
@@ -163,6 +165,7 @@ impl Message {
             number: packet.message,
             begun: true,
             long: packet.part,
+            way: 0,
             next: NONE,
             carry: packet.head,
         }

@@ -7,7 +7,7 @@ use super::faults::{self, Resolved};
 use crate::Config;
 use crate::base::{Endpoint, NONE, Port, Reach, Switch};
 use crate::control::{CONTROLS, ControlEntry, Maker};
-use crate::file::{Allocation, ConfigError, NicConfig};
+use crate::file::{Allocation, ConfigError, NO_LIMIT, NicConfig};
 use crate::link::{Bucket, ENDPOINT, Link, Pace};
 use crate::routing::{ROUTINGS, Routing, RoutingEntry};
 use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
@@ -445,9 +445,28 @@ impl Fabric {
         let full = bytes.saturating_sub(1) / mtu;
         let last = (bytes - full * mtu) as u32 + header;
         let latency: u64 = path.iter().map(|l| l.latency).sum();
-        let before = full * (path[0].pace.time(self.config.packet()) + overhead);
+        let each = path[0].pace.time(self.config.packet()) + overhead;
+        let before = self.moving(full, last - header, each);
         let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
         latency + before + slowest + overhead
+    }
+}
+
+impl Fabric {
+    /// When the last packet of a lone message may leave, with full ones before it of which each takes so long: they have left, and it has
+    /// been moved.
+    fn moving(&self, full: u64, last: u32, each: u64) -> u64 {
+        let mtu = u64::from(self.config.nic.mtu);
+        let (before, bytes) = (full * each, full * mtu + u64::from(last));
+        let protocol = &self.config.protocol;
+        let (rate, _) = protocol.rates()[usize::from(protocol.way(bytes))];
+        if rate >= NO_LIMIT {
+            return before;
+        }
+        let time = |bytes: u64| (1e12 * bytes as f64 / rate).ceil() as u64;
+        // Behind the one that is moved last, all of them, or the last of them.
+        let behind = if full > 0 { time(full * mtu) + each } else { 0 };
+        time(bytes).max(time(bytes.min(mtu)) + before).max(behind)
     }
 }
 
@@ -486,7 +505,7 @@ fn pace(nic: &NicConfig, cable: Cable) -> Pace {
 
 /// What both directions of a NIC share: nothing if the limit is as high as can be.
 fn both(nic: &NicConfig) -> Pace {
-    if nic.both_rate.bytes_per_s() < 1e13 { Pace::new(nic.both_rate) } else { Pace::NONE }
+    if nic.both_rate.bytes_per_s() < NO_LIMIT { Pace::new(nic.both_rate) } else { Pace::NONE }
 }
 
 fn bucket(nic: &NicConfig, cable: Cable) -> Option<Bucket> {

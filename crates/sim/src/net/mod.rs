@@ -19,6 +19,7 @@ mod faults;
 mod guard;
 mod loss;
 mod mail;
+mod movers;
 mod nic;
 mod operations;
 mod switch;

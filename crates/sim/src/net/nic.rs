@@ -3,9 +3,10 @@
 //! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
 //! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
 //! packet overhead, keeps at most `outstanding` puts and gets under way, and holds back flows that the congestion control
-//! paces. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
+//! paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
 //! in, whatever its host does, so that no protocol can block the network.
 
+use super::movers::Movers;
 use super::switch::seen;
 use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
@@ -41,7 +42,19 @@ struct FlowState {
     tail: u32,
     /// The next flow of the ring.
     next: u32,
+    /// Whose messages they are: the NIC's, or one rank's where ranks have to move them, as numbered in its part.
+    sender: u32,
+    /// Packets that may go: all, or as many as have been moved, of which one may wait behind another.
+    ready: u8,
+    moving: bool,
 }
+
+/// Of a flow whose packets need not be moved: always ready.
+const ALL: u8 = u8::MAX;
+/// Packets that are moved ahead of the cable.
+const AHEAD: u8 = 2;
+/// In a flow's name: the rest is a rank.
+const RANK: u32 = 1 << 31;
 
 /// A message of several packets of which some have come.
 struct Partial {
@@ -57,6 +70,7 @@ pub(super) struct Nics {
     flow_of: Table<u64>,
     partials: Slab<Partial>,
     partial_of: Table<u64>,
+    pub(super) movers: Option<Movers>,
 }
 
 /// What came of an attempt to send from a class.
@@ -87,6 +101,7 @@ impl Nics {
             flow_of: Table::new(),
             partials: Slab::new(),
             partial_of: Table::new(),
+            movers: Movers::new(fabric, part),
         }
     }
 
@@ -100,6 +115,22 @@ impl Nics {
             self.flows[f].next = self.flows[last].next;
             self.flows[last].next = f;
         }
+    }
+
+    /// Bytes and way of the first packet of a flow that has still to be moved; none if nothing more is to be sent.
+    fn unmoved(&self, f: u32, mtu: u32) -> Option<(u32, u8)> {
+        let flow = &self.flows[f];
+        let (mut id, mut ahead) = (flow.head, u64::from(flow.ready));
+        while id != NONE {
+            let Message { left, next, way, .. } = self.messages[id];
+            let packets = left.div_ceil(u64::from(mtu));
+            if ahead < packets {
+                return Some(((left - ahead * u64::from(mtu)).min(u64::from(mtu)) as u32, way));
+            }
+            ahead -= packets;
+            id = next;
+        }
+        None
     }
 
     /// Takes the first flow out of its ring.
@@ -125,15 +156,17 @@ fn class_of(message: &Message, config: &Config) -> u8 {
     }
 }
 
-fn flow_key(from: Endpoint, to: Endpoint, class: u8) -> u64 {
-    // Endpoints have numbers below 2^28, as all that events name.
-    u64::from(from) << 32 | u64::from(to) << 2 | u64::from(class)
+fn flow_key(sender: u32, to: Endpoint, class: u8) -> u64 {
+    // Endpoints and ranks have numbers below 2^28, as all that events name.
+    u64::from(sender) << 32 | u64::from(to) << 2 | u64::from(class)
 }
 
 impl Net<'_> {
     /// A new message between endpoints, to be posted.
     pub(crate) fn message(&mut self, head: Head, from: Endpoint, to: Endpoint) -> u32 {
-        self.nics.messages.insert(Message::new(head, from, to, self.fabric.config.nic.mtu))
+        let config = &self.fabric.config;
+        let way = config.protocol.way(head.len);
+        self.nics.messages.insert(Message::new(head, from, to, config.nic.mtu, way))
     }
 
     /// A message reaches its NIC.
@@ -176,7 +209,10 @@ impl Net<'_> {
 
     pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
         let message = &self.nics.messages[id];
-        let key = flow_key(message.source, message.target, class);
+        // Requests and answers carry nothing that would have to be moved, and what is sent again is at the NIC.
+        let moves = self.nics.movers.is_some() && message.left > 0 && !message.begun;
+        let sender = if moves { RANK | self.fabric.home(message.head.from).1 } else { message.source };
+        let key = flow_key(sender, message.target, class);
         // A NIC has one cable, so there is no way round a cut of it.
         if self.health.is_some() && self.unplugged(message.source) {
             return self.cut_off(message.source, message.target);
@@ -187,15 +223,54 @@ impl Net<'_> {
                 // The flow is in its ring, or parked by the congestion control and will join it.
                 let tail = std::mem::replace(&mut self.nics.flows[f].tail, id);
                 self.nics.messages[tail].next = id;
+                self.feed(f);
             }
             None => {
-                let flow = FlowState { nic: n, class, head: id, tail: id, next: NONE };
+                let (ready, moving) = (if moves { 0 } else { ALL }, false);
+                let flow = FlowState { nic: n, class, head: id, tail: id, next: NONE, sender, ready, moving };
                 let f = self.nics.flows.insert(flow);
                 self.nics.flow_of.set(key, f);
-                self.nics.join_ring(f);
+                match moves {
+                    true => self.feed(f),
+                    false => self.nics.join_ring(f),
+                }
             }
         }
         self.inject(n);
+    }
+
+    /// Has the next packet of a flow moved, if it has one and there is room for it.
+    fn feed(&mut self, f: u32) {
+        loop {
+            let flow = &self.nics.flows[f];
+            if flow.moving || flow.ready >= AHEAD {
+                return;
+            }
+            let Some((bytes, way)) = self.nics.unmoved(f, self.fabric.config.nic.mtu) else { return };
+            let rank = flow.sender & !RANK;
+            let nic = (flow.nic, self.nics.messages[flow.head].source);
+            let movers = self.nics.movers.as_mut().expect("there are some where flows are fed");
+            if movers.begin(&mut self.clock, nic, rank, (f, bytes, way)) {
+                self.nics.flows[f].moving = true;
+                return;
+            }
+            self.gains(f);
+        }
+    }
+
+    /// A packet of a flow has been moved.
+    pub(super) fn may_go(&mut self, f: u32) {
+        self.nics.flows[f].moving = false;
+        self.gains(f);
+        self.feed(f);
+    }
+
+    fn gains(&mut self, f: u32) {
+        self.nics.flows[f].ready += 1;
+        // One that has had a packet before is in its ring, or held back by the congestion control with it.
+        if self.nics.flows[f].ready == 1 {
+            self.nics.join_ring(f);
+        }
     }
 
     /// Source and destination of a message that a NIC has still to send.
@@ -348,26 +423,41 @@ impl Net<'_> {
         if last {
             self.end_message(f, id, tail);
         } else {
-            let class = usize::from(self.nics.flows[f].class);
-            // The flow that has sent becomes the last of its ring, so that flows take turns packet by packet.
-            self.nics.list[n as usize].rings[class] = f;
+            self.turn_to_next(f);
+        }
+    }
+
+    /// The flow that has sent becomes the last of its ring, so that flows take turns packet by packet; or it leaves it until the next
+    /// packet has been moved.
+    fn turn_to_next(&mut self, f: u32) {
+        let FlowState { nic, class, ready, .. } = self.nics.flows[f];
+        if ready != ALL {
+            self.nics.flows[f].ready = ready - 1;
+            if ready == 1 {
+                self.nics.leave_ring(f);
+                return self.feed(f);
+            }
+        }
+        self.nics.list[nic as usize].rings[usize::from(class)] = f;
+        if ready != ALL {
+            self.feed(f);
         }
     }
 
     /// The last packet of a flow's first message has left.
     fn end_message(&mut self, f: u32, id: u32, tail: u64) {
         let (next, done) = (self.nics.messages[id].next, self.nics.messages[id].done);
-        let (source, target) = (self.nics.messages[id].source, self.nics.messages[id].target);
+        let target = self.nics.messages[id].target;
         self.nics.messages.free(id);
         let flow = &mut self.nics.flows[f];
         flow.head = next;
-        let (class, nic) = (flow.class, flow.nic);
+        let (class, sender) = (flow.class, flow.sender);
         if next == NONE {
             self.nics.leave_ring(f);
-            self.nics.flow_of.remove(flow_key(source, target, class));
+            self.nics.flow_of.remove(flow_key(sender, target, class));
             self.nics.flows.free(f);
         } else {
-            self.nics.list[nic as usize].rings[usize::from(class)] = f;
+            self.turn_to_next(f);
         }
         if done != NONE {
             self.operations.complete(&mut self.clock, done, tail, 0);

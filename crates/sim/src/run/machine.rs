@@ -141,6 +141,7 @@ impl Simulator {
         let (config, fabric) = (&self.fabric.config, &self.fabric);
         let (a, b) = (fabric.endpoint_of(from as u32), fabric.endpoint_of(to as u32));
         let mut ps = config.host.send_overhead.ps() + config.host.recv_overhead.ps() + fabric.wire_time(a, b, bytes);
+        ps += config.protocol.more(bytes);
         if bytes > config.protocol.eager as u64 {
             ps += fabric.wire_time(a, b, 0) + fabric.wire_time(b, a, 0);
         } else {

@@ -58,6 +58,12 @@ impl<'f> Part<'f> {
                 Event::Resume(rank) => return Stop::Resume(rank),
                 Event::InputReady(input) => net.input_ready(input),
                 Event::Unpark(flow) => net.unpark(flow),
+                Event::Moved(pool) => {
+                    if !net.moved(pool) {
+                        net.totals.events -= 1;
+                        net.clock.now = before;
+                    }
+                }
                 Event::Timer(number) => net.timer(number),
                 Event::Notice(notice) => net.notice(notice),
                 Event::Fault(number) => {

@@ -4,10 +4,12 @@
 //! by this very program, gives what was measured. What was measured under load is held back, and tests what came of it.
 
 mod kinds;
+mod nodecomm;
 mod runs;
 mod verdict;
 
 use super::entry::CommandEntry;
+use crate::children::Children;
 use crate::exit::{Exit, Fail};
 use crate::machine::Target;
 use crate::options::{flag, machines, mpi_lib, number, possible, records, value};
@@ -41,7 +43,7 @@ Exit codes: 0 the twin repeats what was measured, 3 it does not: the table says 
 fn command() -> Command {
     Command::new("calibrate")
         .about("Make a machine file that behaves like a machine that was measured")
-        .arg(records().help("Runs on that machine: `run characterize`, and others"))
+        .arg(records().help("Runs on that machine: `run characterize`, and others; or what nodecomm printed there"))
         .arg(
             possible(
                 value(
@@ -132,6 +134,7 @@ struct Outcome {
 struct Task<'a> {
     args: &'a ArgMatches,
     out: &'a Path,
+    children: Children,
     paths: Vec<&'a PathBuf>,
     base: Base,
     measured: Measured,
@@ -168,8 +171,10 @@ impl<'a> Task<'a> {
             return Err(Fail::usage(format!("{} is there already; give --force to replace it", out.display())));
         }
         let paths: Vec<&PathBuf> = args.get_many("records").expect("they are required").collect();
-        let all: Vec<RunRecord> = paths.iter().map(|p| show::open(p)).collect::<anyhow::Result<_>>()?;
         let mut base = base(args)?;
+        let children = Children::new()?;
+        let open = |path: &&PathBuf| open(path, &base, &children, out);
+        let all: Vec<RunRecord> = paths.iter().map(open).collect::<anyhow::Result<_>>()?;
         let mut measured = Measured::new(&paths, all, args.get_flag("use-loaded")).map_err(Fail::usage)?;
         uneven(args, &mut measured, &mut base)?;
         let mut remarks = Remarks::new();
@@ -178,7 +183,7 @@ impl<'a> Task<'a> {
         let starts: BTreeMap<_, _> = measured.records.iter().rev().flat_map(closed::starts).collect();
         // A limit that most machines do not have: it is looked for where it shows.
         numbers.retain(|n| n.key != BOTH || n.given || starts.contains_key(&*n.to_string()));
-        Ok(Task { args, out, paths, base, measured, remarks, numbers, starts })
+        Ok(Task { args, out, children, paths, base, measured, remarks, numbers, starts })
     }
 
     /// What it is made of, in words.
@@ -190,7 +195,7 @@ impl<'a> Task<'a> {
     /// Finds the twin and writes it, with the other processes if there are some.
     fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
         let Task { measured, numbers, out, .. } = self;
-        let runs = Runs::new(self.args, out, world)?;
+        let runs = Runs::new(self.args, out, &self.children, world)?;
         let outcome = self.find(&runs, world)?;
         if world.is_some_and(|w| w.rank() > 0) {
             return Ok(Exit::Good);
@@ -217,7 +222,7 @@ impl<'a> Task<'a> {
         let mut rounds = 0;
         let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
             rounds += files.len();
-            if world.is_none_or(|w| w.rank() == 0) {
+            if !files.is_empty() && world.is_none_or(|w| w.rank() == 0) {
                 mpi::say(format_args!("tailback: simulations {} to {rounds} of the plan", rounds - files.len() + 1));
             }
             runs.simulate(world, measured, files)
@@ -252,6 +257,22 @@ impl<'a> Task<'a> {
                 approach(&knobs, &seen, (Some(twin.at), given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
         }
         unreachable!("the last one returns")
+    }
+}
+
+/// A record, or what `nodecomm` printed as one.
+fn open(path: &Path, base: &Base, children: &Children, out: &Path) -> anyhow::Result<RunRecord> {
+    let refused = match show::open(path) {
+        Ok(record) => return Ok(record),
+        Err(refused) => refused,
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) if !text.trim_start().starts_with('{') => {
+            let folder = beside(out, mpi::rank().unwrap_or(0));
+            nodecomm::record(children, &base.text, &folder, &text)
+                .map_err(|e| e.context(format!("{} as a table of nodecomm", path.display())))
+        }
+        _ => Err(refused),
     }
 }
 

@@ -126,24 +126,28 @@ fn shorten(stop: &mut Stop, was: Option<&JobRecord>, (steps, blocks): (u32, u64)
 }
 
 /// Where and how runs are made. The folder goes with it.
-pub struct Runs {
+pub struct Runs<'a> {
     folder: PathBuf,
-    children: Children,
+    children: &'a Children,
     side_by_side: usize,
     seed: u64,
     next: AtomicUsize,
 }
 
-impl Drop for Runs {
+impl Drop for Runs<'_> {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-impl Runs {
-    pub fn new(args: &ArgMatches, out: &Path, world: Option<&dyn Comm>) -> anyhow::Result<Runs> {
+impl<'a> Runs<'a> {
+    pub fn new(
+        args: &ArgMatches,
+        out: &Path,
+        children: &'a Children,
+        world: Option<&dyn Comm>,
+    ) -> anyhow::Result<Runs<'a>> {
         let folder = beside(out, world.map_or(0, |w| w.rank()));
-        let children = Children::new()?;
         let failed = |e: std::io::Error| Fail::with(Exit::Failure, format!("{}: {e}", folder.display()));
         std::fs::create_dir(&folder).map_err(failed)?;
         // Processes of a launcher may share the cores that each of them sees.

@@ -12,8 +12,9 @@ use record::RunRecord;
 use report::View;
 use report::grid::Grid;
 use report::html::Beside;
-use report::plain::line;
+use report::plain::{line, wrap};
 use sim::Number;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -25,6 +26,8 @@ const REPEATED: f64 = 1.25;
 const SHARE: f64 = 0.75;
 /// It predicts an impact if it is off by less than this one.
 const PREDICTED: f64 = 2.0;
+/// How a number was found that shows by itself.
+const FITTED: &str = "fitted";
 /// The worst of many are shown.
 const SHOWN: usize = 8;
 
@@ -50,8 +53,9 @@ impl Verdict {
         predicted: &Predicted,
         from: String,
     ) -> Verdict {
+        let all: Vec<&Seen> = measured.seen.iter().flatten().collect();
         let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
-            what: short(&seen.what),
+            what: short(&seen.what, &all),
             metric: Some(seen.metric),
             measured: seen.value,
             twin: *twin,
@@ -177,7 +181,7 @@ impl Verdict {
         if markdown {
             table(&mut text, true, numbers);
         } else {
-            numbers.table().write_left(&mut text);
+            on_terminal(&mut text, numbers);
         }
         let worst = &self.repeated[..self.repeated.len().min(SHOWN)];
         for (title, pairs) in [("Repeated worst", worst), ("Held back", &self.loaded)] {
@@ -187,19 +191,51 @@ impl Verdict {
             }
         }
         let shown = out.display();
-        let _ = writeln!(text, "\n{}\n", sentences.join("\n"));
-        let _ = writeln!(text, "{shown} is a machine like any other:");
+        text.push('\n');
+        for sentence in sentences {
+            text += &if markdown { format!("{sentence}\n") } else { wrap(sentence, "", "") };
+        }
+        text.push('\n');
+        let _ = writeln!(text, "{shown} is a machine like any other. Ask it, and how far to trust it:");
         let _ = writeln!(text, "    tailback run gpcnet --on {shown} --nodes N");
-        let sweep = format!("tailback machine sensitivity {shown} --out DIR");
-        let _ = writeln!(text, "    {sweep}    how far its answers can be trusted");
+        let _ = writeln!(text, "    tailback machine sensitivity {shown} --out DIR");
         text
     }
 }
 
-/// A number's name, without its job where the phase says as much.
-fn short(what: &str) -> String {
-    let name = what.split_once(": ").filter(|(phase, job)| phase.contains(job)).map_or(what, |(phase, _)| phase);
-    line(name)
+/// A number's name: its phase, and its job where that has others, too. The rest would be cut off a page's narrow column.
+fn short(what: &str, all: &[&Seen]) -> String {
+    let phase_of = |what: &str| what.split_once(": ").map_or(what, |(phase, _)| phase).to_string();
+    let phase = phase_of(what);
+    let alone = all.iter().filter(|s| phase_of(&s.what) == phase).count() <= 1;
+    line(if alone { &phase } else { what })
+}
+
+/// What is found as a table that fits a terminal, and the rest in sentences below.
+fn on_terminal(text: &mut String, numbers: &Grid) {
+    let mut found = Grid::new("", &["Number", "value", "95 %"]);
+    let (mut notes, mut kept) = (String::new(), BTreeMap::<&str, Vec<String>>::new());
+    for row in &numbers.rows {
+        let [name, value, interval, how] = &row[..] else { continue };
+        if interval == "-" {
+            kept.entry(how).or_default().push(format!("{name} {value}"));
+            continue;
+        }
+        found.row([name.clone(), value.clone(), interval.clone()]);
+        if how != FITTED {
+            notes += &wrap(&format!("{name}: {how}"), "  ", "    ");
+        }
+    }
+    found.table().write_left(text);
+    if !notes.is_empty() {
+        *text += &format!("\nOnly together with others that are kept:\n{notes}");
+    }
+    if !kept.is_empty() {
+        *text += "\nKept as they were:\n";
+    }
+    for (how, list) in kept {
+        *text += &wrap(&format!("{}: {how}", list.join(", ")), "  ", "    ");
+    }
 }
 
 /// Average and 99 % impacts of the canaries.
@@ -233,8 +269,7 @@ fn numbers_of(numbers: &[Number], twin: &Twin) -> Grid {
         let show = |v: f64| number.shown(v);
         grid.row(match found {
             Found::Told { low, high, with, .. } => {
-                let how =
-                    if with.is_empty() { "fitted".into() } else { format!("fitted with {} kept", with.join(", ")) };
+                let how = if with.is_empty() { FITTED.into() } else { format!("fitted with {} kept", with.join(", ")) };
                 [number.to_string(), show(*value), format!("{} to {}", show(*low), show(*high)), how]
             }
             Found::Beyond { value } => {
