@@ -14,6 +14,12 @@ def twin_emulated(run):
     return run.call(["scripts/twin-emulated"]).strip()
 
 
+@table("twin-waiting", needs="Open MPI, network namespaces, two idle cores")
+def twin_waiting(run):
+    """What waiting costs on the emulated cluster."""
+    return run.call(["scripts/twin-emulated", "waiting"]).strip()
+
+
 @table("twin-bluewaters")
 def twin_bluewaters(run):
     """Twins of Blue Waters from what is public."""

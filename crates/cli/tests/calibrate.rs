@@ -118,7 +118,7 @@ fn a_signal_ends_all_simulations_and_leaves_nothing() {
     assert_eq!(tailback(&dir, &[&measure[..], &["--out", "quiet"]].concat()).status.code(), Some(0));
     let mut child =
         command(&dir, &["calibrate", "quiet", "--out", "twin.toml"]).stderr(Stdio::piped()).spawn().unwrap();
-    // The first thing that it says is that simulations begin.
+    // The first thing that it says, after the first simulations, is how many there will be.
     let mut said = String::new();
     let mut reader = BufReader::new(child.stderr.take().unwrap());
     reader.read_line(&mut said).unwrap();

@@ -5,6 +5,7 @@
 
 mod kinds;
 mod nodecomm;
+mod pace;
 mod runs;
 mod verdict;
 
@@ -18,6 +19,7 @@ use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
 use kinds::Kinds;
 use model::calibrate::{Found, Given, Knob, Slow, Twin, approach, closed, fit};
+use pace::Pace;
 use record::RunRecord;
 use report::plain::line;
 use runs::{Measured, Runs};
@@ -220,12 +222,12 @@ impl<'a> Task<'a> {
     fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<Outcome> {
         let Task { base, measured, numbers, .. } = self;
         let mut rounds = 0;
+        let mut pace = Pace::new(runs.at_once(world), world.is_none_or(|w| w.rank() == 0));
         let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
             rounds += files.len();
-            if !files.is_empty() && world.is_none_or(|w| w.rank() == 0) {
-                mpi::say(format_args!("tailback: simulations {} to {rounds} of the plan", rounds - files.len() + 1));
-            }
-            runs.simulate(world, measured, files)
+            let given = runs.simulate(world, measured, files)?;
+            pace.say(rounds);
+            Ok(given)
         };
         let file = |kinds: &Kinds, values: &[f64]| written(&base.of(kinds), numbers, values, &Remarks::new());
         let files = |some: &[Kinds], values: &[f64]| some.iter().map(|k| file(k, values)).collect::<Vec<_>>();

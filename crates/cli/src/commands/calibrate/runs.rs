@@ -161,6 +161,11 @@ impl<'a> Runs<'a> {
         })
     }
 
+    /// How many simulations go side by side, in all processes.
+    pub fn at_once(&self, world: Option<&dyn Comm>) -> usize {
+        self.side_by_side * world.map_or(1, |w| w.size())
+    }
+
     /// What machines give for what is fitted, each in the order of [`Measured::fitted`], by all processes together.
     pub fn simulate(
         &self,
