@@ -1,12 +1,15 @@
 //! What a record says of a machine, one number for each job that was measured.
 
 use record::{About, JobRecord, Metric, PairPattern, PhaseRecord, Role, RunRecord, Tells};
+use spec::show_bytes;
 
 /// A measured number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// Phase and job, by which the same number is found in another record of the same plan.
     pub what: String,
+    /// The same for people: what differs most comes first, and the job only where its phase has others.
+    pub label: String,
     /// What its samples are.
     pub metric: Metric,
     /// The mean of the samples' deciles, in base units; of what fills a node's way in, the mean of all samples.
@@ -27,6 +30,15 @@ pub fn what(phase: &str, job: &str) -> String {
     format!("{phase}: {job}")
 }
 
+/// A phase for people: of a point its class comes last, and bytes are counted as people do.
+fn label(phase: &PhaseRecord) -> String {
+    let About::Point { class, bytes, .. } = &phase.about else { return phase.name.clone() };
+    let text = phase.about.to_string();
+    let rest = text.strip_prefix(&format!("{class}/")).unwrap_or(&text);
+    let rest = rest.replace(&format!("n={bytes}"), &show_bytes(*bytes)).replace('/', " ");
+    format!("{rest} {class}")
+}
+
 /// Everything that a record says, in its order.
 pub fn seen(record: &RunRecord) -> Vec<Seen> {
     record.phases.iter().flat_map(of_phase).collect()
@@ -45,13 +57,15 @@ fn of_phase(phase: &PhaseRecord) -> Vec<Seen> {
     let measured = |j: &&JobRecord| {
         j.role == Role::Measured && j.tells == Tells::Samples && j.skipped.is_none() && j.pairs.is_none()
     };
+    let several = phase.jobs.iter().filter(measured).count() > 1;
     let number = |job: &JobRecord| {
         let what = what(&phase.name, &job.name);
+        let label = if several { format!("{} {}", job.name, label(phase)) } else { label(phase) };
         // Senders of an incast see their own buffers most of the time; what arrives is what they have on average.
         let incast = matches!(phase.about, About::Baseline { .. });
         let value = if incast { job.summary.mean } else { middle(job) };
         let error = error(job).max(LEAST_ERROR);
-        (value > 0.0 && value.is_finite()).then_some(Seen { what, metric: job.metric, value, error, loaded })
+        (value > 0.0 && value.is_finite()).then_some(Seen { what, label, metric: job.metric, value, error, loaded })
     };
     phase.jobs.iter().filter(|_| told).filter(measured).filter_map(number).collect()
 }

@@ -53,9 +53,8 @@ impl Verdict {
         predicted: &Predicted,
         from: String,
     ) -> Verdict {
-        let all: Vec<&Seen> = measured.seen.iter().flatten().collect();
         let pair = |(seen, twin): (&Seen, &Option<f64>)| Beside {
-            what: short(&seen.what, &all),
+            what: line(&seen.label),
             metric: Some(seen.metric),
             measured: seen.value,
             twin: *twin,
@@ -201,14 +200,6 @@ impl Verdict {
         let _ = writeln!(text, "    tailback machine sensitivity {shown} --out DIR");
         text
     }
-}
-
-/// A number's name: its phase, and its job where that has others, too. The rest would be cut off a page's narrow column.
-fn short(what: &str, all: &[&Seen]) -> String {
-    let phase_of = |what: &str| what.split_once(": ").map_or(what, |(phase, _)| phase).to_string();
-    let phase = phase_of(what);
-    let alone = all.iter().filter(|s| phase_of(&s.what) == phase).count() <= 1;
-    line(if alone { &phase } else { what })
 }
 
 /// What is found as a table that fits a terminal, and the rest in sentences below.
