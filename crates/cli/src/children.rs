@@ -113,6 +113,9 @@ impl Children {
     }
 }
 
+/// How a simulation is run that nobody looks at: with lengths alone, on one thread, saying little.
+pub const UNSEEN: [&str; 7] = ["--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom"];
+
 /// Words of a command line.
 pub fn words<W: Into<OsString>>(list: impl IntoIterator<Item = W>) -> Vec<OsString> {
     list.into_iter().map(Into::into).collect()

@@ -93,6 +93,13 @@ impl<'f> Net<'f> {
         }
     }
 
+    /// An event did nothing: it has not happened, because how many of those there are depends on the parts.
+    #[inline]
+    pub(crate) fn forget(&mut self, before: u64) {
+        self.totals.events -= 1;
+        self.clock.now = before;
+    }
+
     /// Sends a message inside a node, where it will be at a time.
     pub(crate) fn copy(&mut self, head: Head, time: u64) {
         let carried = head.carried();

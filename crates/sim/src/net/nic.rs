@@ -3,8 +3,9 @@
 //! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
 //! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
 //! packet overhead, keeps at most `outstanding` puts and gets under way, and holds back flows that the congestion control
-//! paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets
-//! in, whatever its host does, so that no protocol can block the network.
+//! paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the other end a NIC takes in one
+//! packet per packet overhead and frees the buffer then; it always takes packets in, whatever its host does, so that no
+//! protocol can block the network.
 
 use super::movers::Movers;
 use super::switch::seen;
@@ -431,15 +432,12 @@ impl Net<'_> {
     /// packet has been moved.
     fn turn_to_next(&mut self, f: u32) {
         let FlowState { nic, class, ready, .. } = self.nics.flows[f];
+        match ready {
+            1 => self.nics.leave_ring(f),
+            _ => self.nics.list[nic as usize].rings[usize::from(class)] = f,
+        }
         if ready != ALL {
             self.nics.flows[f].ready = ready - 1;
-            if ready == 1 {
-                self.nics.leave_ring(f);
-                return self.feed(f);
-            }
-        }
-        self.nics.list[nic as usize].rings[usize::from(class)] = f;
-        if ready != ALL {
             self.feed(f);
         }
     }

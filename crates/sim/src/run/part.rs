@@ -44,10 +44,8 @@ impl<'f> Part<'f> {
                 }
                 Event::Arrive(packet) => net.arrive(packet),
                 Event::Wake(out) => {
-                    // What did nothing has not happened: how much of it there is depends on the parts.
                     if !net.wake(out) {
-                        net.totals.events -= 1;
-                        net.clock.now = before;
+                        net.forget(before);
                     }
                 }
                 Event::Post(message) | Event::Answer(message) => net.post(message),
@@ -60,8 +58,7 @@ impl<'f> Part<'f> {
                 Event::Unpark(flow) => net.unpark(flow),
                 Event::Moved(pool) => {
                     if !net.moved(pool) {
-                        net.totals.events -= 1;
-                        net.clock.now = before;
+                        net.forget(before);
                     }
                 }
                 Event::Timer(number) => net.timer(number),

@@ -42,18 +42,6 @@ const BURST: &str = "burst";
 const SMALL: f64 = 10e-9;
 /// Sections whose numbers may be moved, but for those of the topology, whose names follow its kind.
 const SECTIONS: [&str; 4] = ["host", "nic", "switch", "protocol"];
-/// Numbers that most machines do without: they are moved where the file has them.
-const ASKED_FOR: [&str; 9] = [
-    "eject_rate",
-    "medium_time",
-    "long_time",
-    "short_rate",
-    "short_more",
-    "medium_rate",
-    "medium_more",
-    "long_rate",
-    "long_more",
-];
 
 impl Number {
     /// A value as it is written in a file.
@@ -114,7 +102,8 @@ pub fn numbers(text: &str) -> Result<Vec<Number>, ConfigError> {
         all.filter_map(|p| number(section, p, table(section))).collect::<Vec<_>>()
     };
     let mut found: Vec<Number> = named.flat_map(of).collect();
-    found.retain(|n| !ASKED_FOR.contains(&n.key) || n.given);
+    // It is as the other unless it is given, and follows that; ways of messages are what most machines do without.
+    found.retain(|n| n.given || (n.key != "eject_rate" && n.section != "protocol"));
     // Without bursts they say nothing.
     if config.nic.burst == 0 {
         found.retain(|n| n.key != BURST && n.key != "burst_rate");

@@ -3,9 +3,9 @@
 //! What needs no simulation is taken from the records; the other numbers are moved until a simulated machine, run through the same plans
 //! by this very program, gives what was measured. What was measured under load is held back, and tests what came of it.
 
+mod forecast;
 mod kinds;
 mod nodecomm;
-mod pace;
 mod runs;
 mod verdict;
 
@@ -17,9 +17,9 @@ use crate::options::{flag, machines, mpi_lib, number, possible, records, value};
 use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
+use forecast::Forecast;
 use kinds::Kinds;
 use model::calibrate::{Found, Given, Knob, Slow, Twin, approach, closed, fit};
-use pace::Pace;
 use record::RunRecord;
 use report::plain::line;
 use runs::{Measured, Runs};
@@ -222,11 +222,11 @@ impl<'a> Task<'a> {
     fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<Outcome> {
         let Task { base, measured, numbers, .. } = self;
         let mut rounds = 0;
-        let mut pace = Pace::new(runs.at_once(world), world.is_none_or(|w| w.rank() == 0));
+        let mut forecast = Forecast::new(runs.at_once(world), world.is_none_or(|w| w.rank() == 0));
         let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
             rounds += files.len();
             let given = runs.simulate(world, measured, files)?;
-            pace.say(rounds);
+            forecast.say(rounds);
             Ok(given)
         };
         let file = |kinds: &Kinds, values: &[f64]| written(&base.of(kinds), numbers, values, &Remarks::new());

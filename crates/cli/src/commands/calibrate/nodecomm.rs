@@ -1,6 +1,6 @@
 //! A table that `nodecomm` printed, as a record: this program plans the same ping-pongs, and what they took is put in.
 
-use crate::children::{Children, words};
+use crate::children::{Children, UNSEEN, words};
 use crate::exit::{Exit, Fail};
 use model::maxrate::nodecomm;
 use record::{About, Batches, Histogram, JobRecord, PairPattern, RunRecord, Summary};
@@ -40,8 +40,8 @@ fn plan(children: &Children, machine: &str, folder: &Path, times: &Times) -> any
     std::fs::write(&file, machine).map_err(failed)?;
     let most = times.keys().map(|(_, pairs)| *pairs).max().unwrap_or(1);
     let (sizes, pairs) = (listed(times.keys().map(|key| key.0)), listed(times.keys().map(|key| key.1)));
-    let mut list =
-        words([bench::MAXRATE.card.name, "--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom"]);
+    let mut list = words([bench::MAXRATE.card.name]);
+    list.extend(words(UNSEEN));
     list.extend(words(["--modes", "pingpong", "--pair", "near", "--trials", "1", "--loops", "4", "--nodes", "2"]));
     list.extend(words(["--ranks-per-node", &most.to_string(), "--pairs", &pairs, "--sizes", &sizes]));
     list.extend(words(["--on".as_ref(), file.as_os_str()]));

@@ -1,7 +1,7 @@
 //! Simulated runs of measured plans, by this very program: every evaluation is an ordinary run.
 
 use super::beside;
-use crate::children::{Children, words};
+use crate::children::{Children, UNSEEN, words};
 use crate::exit::{Exit, Fail};
 use bench::wire;
 use clap::ArgMatches;
@@ -214,8 +214,8 @@ impl<'a> Runs<'a> {
         std::fs::write(&machine, file).map_err(failed)?;
         std::fs::write(&plan_file, serde_json::to_string(plan)?).map_err(failed)?;
         let layout = record.layout;
-        let mut list = words(["--quiet", "--threads", "1", "--payload", "lengths", "--format", "fom", "--plan"]);
-        list.extend(words([plan_file.as_os_str(), "--on".as_ref(), machine.as_os_str()]));
+        let mut list = words(UNSEEN);
+        list.extend(words(["--plan".as_ref(), plan_file.as_os_str(), "--on".as_ref(), machine.as_os_str()]));
         list.extend(words(["--nodes", &layout.nodes.to_string()]));
         list.extend(words(["--ranks-per-node", &layout.max_ranks_per_node.to_string()]));
         list.extend(words(["--seed", &self.seed.to_string()]));

@@ -10,16 +10,16 @@ const USUAL: (f64, f64) = (100.0, 500.0);
 const EVERY: Duration = Duration::from_secs(10);
 
 /// What is said of a fit while it lasts.
-pub struct Pace {
+pub struct Forecast {
     begun: Instant,
     said: Option<Instant>,
     at_once: usize,
     speaks: bool,
 }
 
-impl Pace {
-    pub fn new(at_once: usize, speaks: bool) -> Pace {
-        Pace { begun: now(), said: None, at_once, speaks }
+impl Forecast {
+    pub fn new(at_once: usize, speaks: bool) -> Forecast {
+        Forecast { begun: now(), said: None, at_once, speaks }
     }
 
     /// So many simulations are over.
