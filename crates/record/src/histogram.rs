@@ -4,9 +4,9 @@
 //! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read. Between ranks it is the bytes of the
 //! format that is not compressed.
 //!
-//! A rank of a large simulated machine takes few samples, and there are a hundred thousand ranks, so that the first samples are
-//! kept as they are: eight bytes each instead of the hundred kilobytes of an empty layout.
+//! While few values differ they are kept with their counts, which takes a small part of the hundred kilobytes of a layout.
 
+use crate::few::{DIFFERENT, Few};
 use crate::metric::Metric;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,10 +24,6 @@ const HIGHEST: u64 = 7_200_000_000_000_000;
 /// Relative resolution of 0.1 %.
 const DIGITS: u8 = 3;
 
-/// So many values are kept one by one.
-// Chosen: 8 KiB, a small part of an empty layout.
-const FEW: usize = 1024;
-
 type Layout = hdrhistogram::Histogram<u64>;
 
 /// A distribution of values of one metric.
@@ -40,14 +36,14 @@ pub struct Histogram {
 
 #[derive(Clone, Debug)]
 enum Values {
-    /// Ticks in the order in which they came.
-    Few(Vec<u64>),
+    /// Lower edges of buckets.
+    Few(Few),
     Many(Layout),
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram::of(Values::Few(Vec::new()))
+        Histogram::of(Values::Few(Few::default()))
     }
 }
 
@@ -65,8 +61,14 @@ fn empty() -> Layout {
     layout
 }
 
-fn add(layout: &mut Layout, ticks: u64) {
-    layout.record(ticks).expect("an auto-resizing histogram takes every value up to its limit");
+fn add(layout: &mut Layout, ticks: u64, times: u64) {
+    layout.record_n(ticks, times).expect("an auto-resizing histogram takes every value up to its limit");
+}
+
+/// The lower edge of a value's bucket.
+fn edge(ticks: u64) -> u64 {
+    static EMPTY: OnceLock<Layout> = OnceLock::new();
+    EMPTY.get_or_init(empty).lowest_equivalent(ticks)
 }
 
 /// A histogram that could not be read.
@@ -84,10 +86,15 @@ impl Histogram {
         // NaN passes the clamp and the cast makes it 0: what is out of range is counted, not lost.
         let ticks = (value / metric.tick()).round().clamp(0.0, HIGHEST as f64) as u64;
         self.text.take();
-        match &mut self.values {
-            Values::Few(list) if list.len() < FEW => list.push(ticks),
-            Values::Few(_) => add(self.laid_out(), ticks),
-            Values::Many(layout) => add(layout, ticks),
+        let room = match &mut self.values {
+            Values::Few(few) => few.add(edge(ticks)),
+            Values::Many(layout) => {
+                add(layout, ticks, 1);
+                true
+            }
+        };
+        if !room {
+            self.laid_out();
         }
     }
 
@@ -95,9 +102,9 @@ impl Histogram {
     fn layout(&self) -> Cow<'_, Layout> {
         match &self.values {
             Values::Many(layout) => Cow::Borrowed(layout),
-            Values::Few(list) => {
+            Values::Few(few) => {
                 let mut layout = empty();
-                list.iter().for_each(|&ticks| add(&mut layout, ticks));
+                few.iter().for_each(|(ticks, times)| add(&mut layout, ticks, times));
                 Cow::Owned(layout)
             }
         }
@@ -118,8 +125,14 @@ impl Histogram {
     pub fn merge(&mut self, other: &Histogram) {
         self.text.take();
         match (&mut self.values, &other.values) {
-            (Values::Few(mine), Values::Few(theirs)) if mine.len() + theirs.len() <= FEW => mine.extend(theirs),
-            (_, Values::Few(theirs)) => theirs.iter().for_each(|&ticks| add(self.laid_out(), ticks)),
+            (Values::Few(mine), Values::Few(theirs)) => {
+                if !mine.merge(theirs) {
+                    self.laid_out();
+                }
+            }
+            (Values::Many(mine), Values::Few(theirs)) => {
+                theirs.iter().for_each(|(ticks, times)| add(mine, ticks, times));
+            }
             (_, Values::Many(theirs)) => {
                 self.laid_out().add(theirs).expect("one layout for all, resized as needed");
             }
@@ -129,7 +142,7 @@ impl Histogram {
     /// How many values.
     pub fn len(&self) -> u64 {
         match &self.values {
-            Values::Few(list) => list.len() as u64,
+            Values::Few(few) => few.len(),
             Values::Many(layout) => layout.len(),
         }
     }
@@ -215,14 +228,12 @@ impl Histogram {
         STANDARD.encode(&bytes)
     }
 
-    /// Few values one by one again: a record of a sweep holds thousands of histograms of a few values each.
+    /// In little room again if few values differ: a record of a sweep holds thousands of histograms.
     fn compact(self) -> Histogram {
         let Values::Many(layout) = &self.values else { return self };
-        if layout.len() > FEW as u64 {
-            return self;
-        }
-        let values = layout.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value() as usize));
-        Histogram::of(Values::Few(values.flat_map(|(ticks, times)| std::iter::repeat_n(ticks, times)).collect()))
+        let values = layout.iter_recorded().map(|v| (edge(v.value_iterated_to()), v.count_at_value()));
+        let counted: Vec<(u64, u64)> = values.take(DIFFERENT + 1).collect();
+        if counted.len() > DIFFERENT { self } else { Histogram::of(Values::Few(Few::of(counted))) }
     }
 }
 
@@ -295,8 +306,8 @@ mod tests {
 
     #[test]
     fn few_and_many_values_are_treated_alike() {
-        let values: Vec<f64> = (1..=3 * FEW).map(|i| i as f64 * 1e-7).collect();
-        for n in [FEW - 1, FEW, FEW + 1, 3 * FEW] {
+        let values: Vec<f64> = (1..=3 * DIFFERENT).map(|i| i as f64 * 1e-7).collect();
+        for n in [DIFFERENT - 1, DIFFERENT, DIFFERENT + 1, 3 * DIFFERENT] {
             let mut laid_out = Histogram::default();
             laid_out.laid_out();
             values[..n].iter().for_each(|&v| laid_out.record(L, v));
@@ -356,13 +367,13 @@ mod tests {
 
     #[test]
     fn few_values_take_little_room_after_their_way_and_are_the_same() {
-        for n in [1, 7, FEW, FEW + 1] {
+        for n in [1, 7, DIFFERENT, DIFFERENT + 1] {
             let mut sent = Histogram::default();
-            (0..n).for_each(|i| sent.record(Metric::Latency, 1e-6 * (1.0 + (i * i % 97) as f64 / 7.0)));
+            (0..n).for_each(|i| sent.record(Metric::Latency, 1e-6 * 1.002f64.powi((i * 7 % n) as i32)));
             let bytes = postcard::to_allocvec(&sent).unwrap();
             let came: Histogram = postcard::from_bytes(&bytes).unwrap();
             assert_eq!(came, sent);
-            assert_eq!(matches!(came.values, Values::Few(_)), n <= FEW, "{n}");
+            assert_eq!(matches!(came.values, Values::Few(_)), n <= DIFFERENT, "{n}");
             for q in [0.0, 0.3, 0.99, 1.0] {
                 assert_eq!(came.quantile(Metric::Latency, q), sent.quantile(Metric::Latency, q), "{n} {q}");
             }

@@ -5,6 +5,7 @@
 
 pub mod about;
 pub mod batches;
+mod few;
 pub mod files;
 pub mod histogram;
 pub mod hpcc_systems;

@@ -57,9 +57,9 @@ pub(super) fn load(
     metric: Metric,
     orders: &Orders<'_>,
     mut looks: Looks,
-) -> Partial {
+) -> Box<Partial> {
     let mut recorder = Recorder::new(metric, orders.stop.steps);
-    let mut partial = Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() };
+    let mut partial = Box::new(Partial { ended: Ended::WithMeasured, ranks: 1, ..Partial::default() });
     let mut room = Vec::new();
     overlap(world, |pending| {
         // Listens before it says that it is warm: a measured job without work sends its stop right after that.

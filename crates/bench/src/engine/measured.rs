@@ -41,9 +41,9 @@ pub(super) fn measure(
     stop: &Stop,
     heart: &Heart<'_>,
     mut looks: Looks,
-) -> Partial {
+) -> Box<Partial> {
     let mut recorder = Recorder::new(metric, stop.steps);
-    let mut partial = Partial::default();
+    let mut partial = Box::<Partial>::default();
     let mut pace = Pace::new(stop);
     let holds = pattern.as_deref().map_or(u32::MAX, |p| p.holds());
     pattern.iter_mut().for_each(|pattern| pattern.arrange(0));
@@ -150,6 +150,7 @@ fn agree_on(group: &dyn Comm, value: Option<f64>, look: f64, metric: Metric, sta
 }
 
 /// The mean over ranks of each rank's own tail quantile: near enough to the common one to count what lies beyond it.
+#[inline(never)]
 fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
     // Ranks without samples, as the root of an incast, do not count in the mean.
     let mine = if samples.is_empty() { [0.0, 0.0] } else { [samples.quantile(metric, metric.tail(TAIL)), 1.0] };
@@ -160,6 +161,7 @@ fn pilot(group: &dyn Comm, samples: &Histogram, metric: Metric) -> f64 {
 
 /// How well the average and the tail quantile are known so far, as the larger of their relative half-widths; infinite if that cannot
 /// be said.
+#[inline(never)]
 fn known_to(group: &dyn Comm, recorder: &Recorder, metric: Metric) -> f64 {
     let mut numbers = recorder.batches.to_numbers();
     group.settle(&mut numbers, Reduce::Sum);

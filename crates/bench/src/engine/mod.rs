@@ -191,7 +191,8 @@ fn carry_out(stage: Stage<'_>, mut plan: Arc<Plan>, next: Next<'_>) -> Result<Op
     let seed = plan.seed;
     let (first, placements) = placement.map_or((0, plan.placements), |only| (only, 1));
     let mut run = Run::new(stage, &plan);
-    let mut record = (world.rank() == 0).then(|| empty_record(&plan, seat.layout, facts));
+    // In a box: every rank has a stack, and most have no record.
+    let mut record = (world.rank() == 0).then(|| Box::new(empty_record(&plan, seat.layout, facts)));
     // A run that dies in its first phase leaves a record, too: what it was, and that nothing was measured.
     if let Some(record) = &record {
         observer.save(record);
@@ -218,14 +219,14 @@ fn carry_out(stage: Stage<'_>, mut plan: Arc<Plan>, next: Next<'_>) -> Result<Op
             if let (Some(record), Some(measured)) = (&mut record, measured) {
                 match placement {
                     // Whoever runs placements one by one puts them together.
-                    Some(_) => record.phases.push(measured),
-                    None => record.take(index, run.placement, measured),
+                    Some(_) => record.phases.push(*measured),
+                    None => record.take(index, run.placement, *measured),
                 }
                 // Also after the last planned phase: what comes next is agreed upon by all ranks, and one may die while they do.
                 observer.save(record);
             }
         }
-        let more = next(record.as_mut());
+        let more = next(record.as_deref_mut());
         if let Some(record) = &mut record {
             match &more {
                 Ok(phases) if phases.is_empty() => record.status = Status::Complete,
@@ -236,7 +237,7 @@ fn carry_out(stage: Stage<'_>, mut plan: Arc<Plan>, next: Next<'_>) -> Result<Op
         }
         // An error leaves only now, when the record of what was done before it is saved.
         match more? {
-            phases if phases.is_empty() => return Ok(record),
+            phases if phases.is_empty() => return Ok(record.map(|record| *record)),
             phases => Arc::make_mut(&mut plan).phases.extend(phases),
         }
     }
@@ -273,7 +274,9 @@ fn names(plan: &Plan, facts: &Facts) -> Vec<String> {
     ordered
 }
 
-fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseRecord> {
+// Not inlined, as all below that is not on the way to a kernel's steps: what it needs would be part of every rank's stack for good.
+#[inline(never)]
+fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<Box<PhaseRecord>> {
     // Counters are read before the clock starts and after it has stopped: reading takes time of its own.
     let counting = run.counting.as_ref().map(|c| (c, c.start(phase, groups)));
     run.world.barrier();
@@ -283,14 +286,26 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
     // Nothing is measured any more: what is left is to hear from everyone, and not all ranks that hang kept others from getting here.
     run.observer.heart(Beat::Over(Some(0.0)));
     let elapsed = run.world.now().since(begin);
+    conclude(run, phase, mine, (begin, elapsed), counting)
+}
+
+/// Puts together what all ranks have of a phase. Collective; the record is on rank 0.
+#[inline(never)]
+fn conclude(
+    run: &Run<'_>,
+    phase: &Phase,
+    mine: Option<Box<Partial>>,
+    (begin, elapsed): (Time, Time),
+    counting: Option<(&Counting<'_>, counting::Start)>,
+) -> Option<Box<PhaseRecord>> {
     let in_series = matches!(phase.about, About::Series { .. });
     let counted = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
-    let merged = partial::collect(run.world, mine.as_ref())?;
+    let merged = partial::collect(run.world, mine.as_deref())?;
     let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
         let resolved = resolve(&job.kernel, &job.params);
         Partial::into_record(merged.get(&(index as u32)).cloned(), job, resolved.0, resolved.1)
     });
-    Some(PhaseRecord {
+    Some(Box::new(PhaseRecord {
         name: phase.name.clone(),
         about: phase.about.clone(),
         elapsed_s: elapsed.secs(),
@@ -298,16 +313,18 @@ fn run_phase(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>) -> Option<PhaseR
         jobs: jobs.collect(),
         counters: counted.counters,
         counted: counted.nodes,
-    })
+    }))
 }
 
 /// The kernel and its parameters; both were checked before any rank started.
+#[inline(never)]
 fn resolve(name: &str, params: &Params) -> (&'static Kernel, Params) {
     let called = called(name).expect("checked before the run");
     (called.kernel, called.resolve(params).expect("checked before the run"))
 }
 
-fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Part<'_>) -> Partial {
+#[inline(never)]
+fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Part<'_>) -> Box<Partial> {
     let job = &phase.jobs[part.job];
     let (kernel, params) = resolve(&job.kernel, &job.params);
     let enough = part.instance.size() >= kernel.min_ranks;
@@ -331,7 +348,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
             // A job that is skipped does this, too: background jobs send it their word and wait for its own.
             groups.wait_until_loaded(run.world, part);
             let partial = match skip {
-                Some(_) => Partial::skipped(),
+                Some(_) => Box::new(Partial::skipped()),
                 None => {
                     let looks = Looks::measured(run.payload, run.arithmetic);
                     measured::measure(&*part.group, pattern, kernel.metric, &job.stop, &heart, looks)
@@ -361,6 +378,7 @@ fn run_job(run: &Run<'_>, phase: &Phase, groups: &Groups<'_>, part: &groups::Par
 }
 
 /// Why a job is not run: a rank refused it, or none of its communicators has the ranks it needs.
+#[inline(never)]
 fn skipped(group: &dyn Comm, name: &str, kernel: &Kernel, enough: bool, refusal: Option<&Refusal>) -> Option<String> {
     let mut any = [refusal.is_some(), enough].map(|x| f64::from(u8::from(x)));
     // Other jobs may load the network already, so what this one must know first does not go through it.

@@ -26,7 +26,9 @@ impl Words for Key {
     }
 }
 
+// Packed: a third of a place would be padding otherwise, and a table has a place for every pair of ranks that ever spoke.
 #[derive(Clone, Copy)]
+#[repr(C, packed(4))]
 struct Slot<K> {
     key: K,
     value: u32,
@@ -60,7 +62,7 @@ impl<K: Words> Table<K> {
     fn find(&self, key: K) -> usize {
         let mask = self.places.len() - 1;
         let mut i = hash(key) & mask;
-        while self.places[i].value != NONE && self.places[i].key != key {
+        while self.places[i].value != NONE && { self.places[i].key } != key {
             i = (i + 1) & mask;
         }
         i

@@ -1,7 +1,7 @@
 //! Order between two ranks: where routing may let messages overtake each other, they are numbered at the source and let
 //! through to matching in that order.
 //!
-//! The numbers are kept for every pair of ranks that ever spoke: about thirty bytes a pair, and none at all with routing that
+//! The numbers are kept for every pair of ranks that ever spoke: about forty bytes a pair, and none at all with routing that
 //! keeps packets in order.
 
 use crate::base::Table;

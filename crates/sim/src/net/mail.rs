@@ -58,6 +58,13 @@ impl Outbox {
         let empty = self.spare.pop().unwrap_or_default();
         Some((to, std::mem::replace(&mut self.mail[usize::from(to)], empty)))
     }
+
+    /// Keeps empty mail, but no more than a window can take: who gets more than it sends would keep what others then have to make.
+    fn keep(&mut self, mail: Box<Mail>) {
+        if self.spare.len() < self.mail.len() {
+            self.spare.push(mail);
+        }
+    }
 }
 
 impl Net<'_> {
@@ -82,6 +89,21 @@ impl Net<'_> {
         for (time, packet, head) in mail.returned.drain(..) {
             self.take_back(time, packet, head);
         }
-        self.mail.spare.push(mail);
+        self.mail.keep(mail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_only_receives_keeps_no_more_than_it_could_send() {
+        let mut box_of = Outbox::new(4);
+        (0..100).for_each(|_| box_of.keep(Box::default()));
+        assert_eq!(box_of.spare.len(), 4);
+        box_of.to(2).credits.push((0, 0, 1, 0));
+        assert_eq!(box_of.take().map(|(to, mail)| (to, mail.credits.len())), Some((2, 1)));
+        assert!(box_of.take().is_none() && box_of.spare.len() == 3);
     }
 }
