@@ -171,14 +171,15 @@ impl Run<'_> {
         let (problem, later, made) = (Mutex::new(None), Mutex::new(None), OnceLock::new());
         let ended = target.run(&|world| {
             self.watch.post(world);
-            let done = self.seat_rank(world, &scout).and_then(|(seat, site, facts)| {
-                let plan = self.plan(world, &site, &made)?;
-                let seat = listed(world, seat, &plan, &site, &facts)?;
+            let done = self.seat_rank(world, &scout).and_then(|seated| {
+                let (seat, site, facts) = &*seated;
+                let plan = self.plan(world, site, &made)?;
+                let seat = listed(world, *seat, &plan, site, facts)?;
                 if self.order.plan_only {
                     return self.print_plan(world, &plan);
                 }
                 if self.order.dry_run || simulator.is_some_and(|s| in_parts(&plan, s.config())) {
-                    *later.lock().expect("nobody panics holding it") = Some((plan, site));
+                    *later.lock().expect("nobody panics holding it") = Some((plan, seated.1));
                     return Ok(());
                 }
                 if crew {
@@ -189,11 +190,11 @@ impl Run<'_> {
                 if world.rank() == 0 {
                     self.open(&plan, site.layout)?;
                 }
-                let stage = Stage { world, seat, facts: &facts, observer: self.watch, placement: None };
+                let stage = Stage { world, seat, facts, observer: self.watch, placement: None };
                 let clocks = Clocks::read();
-                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)?;
+                bench::drive(stage, self.experiment, site, plan).map(drop).map_err(Fail::usage)?;
                 if simulator.is_none() {
-                    self.watch.learn(afterwards(world, clocks, &site));
+                    self.watch.learn(afterwards(world, clocks, site));
                 }
                 Ok(())
             });
@@ -234,18 +235,20 @@ impl Run<'_> {
     fn simulations<T>(&self, target: &Target, site: &Site, work: impl FnOnce(Ensemble<'_>) -> T) -> T {
         let body =
             |world: &dyn Comm, machine: &sim::Simulator, plan: Arc<Plan>, placement: u32, observer: &dyn Observer| {
-                let (seat, site, facts) = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
-                let seat = listed(world, seat, &plan, &site, &facts)?;
-                let stage = Stage { world, seat, facts: &facts, observer, placement: Some(placement) };
-                bench::drive(stage, self.experiment, &site, plan).map(drop).map_err(Fail::usage)
+                let seated = self.seat_rank(world, &Whereabouts::Simulated(machine))?;
+                let (seat, site, facts) = &*seated;
+                let seat = listed(world, *seat, &plan, site, facts)?;
+                let stage = Stage { world, seat, facts, observer, placement: Some(placement) };
+                bench::drive(stage, self.experiment, site, plan).map(drop).map_err(Fail::usage)
             };
         let config = target.simulator().expect("only simulated machines run parts side by side").config();
         let (experiment, watch, shared) = (self.experiment, self.watch, target.crew().is_some());
         work(Ensemble { config, experiment, site, body: &body, watch, shared })
     }
 
-    /// The same on every rank: find the seat, look at the site.
-    fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<(Seat, Site, Facts)> {
+    /// The same on every rank: find the seat, look at the site. In a box, because stacks of simulated ranks are counted in pages.
+    #[inline(never)]
+    fn seat_rank(&self, world: &dyn Comm, scout: &Whereabouts<'_>) -> anyhow::Result<Box<(Seat, Site, Facts)>> {
         let mut facts = if world.rank() == 0 { self.facts.clone() } else { self.facts.without_record() };
         let seat = self.order.grouping.take_seat(world, scout, &mut facts)?;
         let mut site = Site::survey(world, &seat, self.experiment.asks(), scout);
@@ -256,10 +259,11 @@ impl Run<'_> {
                 bench::trial::run(world, tries, payload).map_err(|wrong| Fail::with(Exit::WrongData, wrong))?;
         }
         facts.warnings.extend(site.health.iter().flat_map(Health::warnings));
-        Ok((seat, site, facts))
+        Ok(Box::new((seat, site, facts)))
     }
 
     /// The plan, which the first rank of a process makes and the others share: 100,000 simulated ranks need no plan each.
+    #[inline(never)]
     fn plan(&self, world: &dyn Comm, site: &Site, made: &OnceLock<Option<Arc<Plan>>>) -> anyhow::Result<Arc<Plan>> {
         let seed = self.seed.unwrap_or_else(|| agree_on_seed(world, self.order.seed));
         let mut error = None;
@@ -299,6 +303,7 @@ impl Run<'_> {
 }
 
 /// The seat in a plan that may list nodes. Names that no node of a real machine has are refused. Collective there.
+#[inline(never)]
 fn listed(world: &dyn Comm, seat: Seat, plan: &Plan, site: &Site, facts: &Facts) -> anyhow::Result<Seat> {
     let list = &plan.canary_nodes;
     if list.is_empty() {

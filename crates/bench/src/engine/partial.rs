@@ -66,7 +66,7 @@ impl Partial {
         self.bytes = recorder.bytes;
     }
 
-    fn merge(&mut self, other: Partial) {
+    fn merge(&mut self, other: Box<Partial>) {
         // `ended` and `extremes` are left as they are: they come from what was agreed, so every rank has the same.
         self.ranks += other.ranks;
         self.bytes += other.bytes;
@@ -90,9 +90,9 @@ impl Partial {
     }
 
     /// The record of a job from the parts of all its ranks; a job without any rank was skipped.
-    pub fn into_record(merged: Option<Partial>, job: &Job, kernel: &Kernel, params: Params) -> JobRecord {
-        let nobody = Partial { skipped: Some("no rank of the layout takes part".into()), ..Partial::default() };
-        let part = merged.unwrap_or(nobody);
+    pub fn into_record(merged: Option<Box<Partial>>, job: &Job, kernel: &Kernel, params: Params) -> JobRecord {
+        let nobody = || Partial { skipped: Some("no rank of the layout takes part".into()), ..Partial::default() };
+        let part = merged.unwrap_or_else(|| Box::new(nobody()));
         let metric = kernel.metric;
         let mut extremes = part.extremes;
         if extremes.rounds == 0 && !part.samples.is_empty() {
@@ -131,9 +131,11 @@ impl Partial {
 }
 
 /// Merges the parts of all ranks on world rank 0, by job. Collective.
-pub(super) fn collect(world: &dyn Comm, mine: Option<&Partial>) -> Option<BTreeMap<u32, Partial>> {
+// Boxes, because every rank merges on its own stack.
+#[inline(never)]
+pub(super) fn collect(world: &dyn Comm, mine: Option<&Partial>) -> Option<BTreeMap<u32, Box<Partial>>> {
     let mine: BTreeMap<u32, &Partial> = mine.into_iter().map(|part| (part.job, part)).collect();
-    wire::fold(world, &mine, |mut all: BTreeMap<u32, Partial>, others| {
+    wire::fold(world, &mine, |mut all: BTreeMap<u32, Box<Partial>>, others| {
         for (job, part) in others {
             match all.get_mut(&job) {
                 Some(mine) => mine.merge(part),
