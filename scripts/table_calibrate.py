@@ -8,6 +8,12 @@ def twins(run):
     return run.call(["scripts/twins", "10", "1"]).strip()
 
 
+@table("twins-spread")
+def twins_spread(run):
+    """The hidden machines whose twins' impacts are off, with other seeds."""
+    return run.call(["scripts/twins", "spread", "2", "7", "10"]).strip()
+
+
 @table("twin-emulated", needs="Open MPI, network namespaces, two idle cores")
 def twin_emulated(run):
     """Four nodes of the emulated cluster, and what their twin says of eight and ten."""
