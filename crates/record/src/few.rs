@@ -36,11 +36,9 @@ impl Few {
 
     /// Adds all values of another. Whether there is still room.
     pub(crate) fn merge(&mut self, other: &Few) -> bool {
-        self.count();
         self.counted = merged(&self.counted, &other.counted);
-        other.fresh.iter().for_each(|&value| {
-            self.add(value);
-        });
+        self.fresh.extend_from_slice(&other.fresh);
+        self.count();
         self.counted.len() <= DIFFERENT
     }
 

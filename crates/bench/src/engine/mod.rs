@@ -300,10 +300,10 @@ fn conclude(
 ) -> Option<Box<PhaseRecord>> {
     let in_series = matches!(phase.about, About::Series { .. });
     let counted = counting.map(|(c, start)| c.end(phase, start)).unwrap_or_default();
-    let merged = partial::collect(run.world, mine.as_deref())?;
+    let mut merged = partial::collect(run.world, mine.as_deref())?;
     let jobs = phase.jobs.iter().enumerate().map(|(index, job)| {
         let resolved = resolve(&job.kernel, &job.params);
-        Partial::into_record(merged.get(&(index as u32)).cloned(), job, resolved.0, resolved.1)
+        Partial::into_record(merged.remove(&(index as u32)), job, resolved.0, resolved.1)
     });
     Some(Box::new(PhaseRecord {
         name: phase.name.clone(),

@@ -91,8 +91,8 @@ impl Partial {
 
     /// The record of a job from the parts of all its ranks; a job without any rank was skipped.
     pub fn into_record(merged: Option<Box<Partial>>, job: &Job, kernel: &Kernel, params: Params) -> JobRecord {
-        let nobody = || Partial { skipped: Some("no rank of the layout takes part".into()), ..Partial::default() };
-        let part = merged.unwrap_or_else(|| Box::new(nobody()));
+        let skipped = || Some("no rank of the layout takes part".into());
+        let part = merged.unwrap_or_else(|| Box::new(Partial { skipped: skipped(), ..Partial::default() }));
         let metric = kernel.metric;
         let mut extremes = part.extremes;
         if extremes.rounds == 0 && !part.samples.is_empty() {

@@ -26,7 +26,7 @@ impl Words for Key {
     }
 }
 
-// Packed: a third of a place would be padding otherwise, and a table has a place for every pair of ranks that ever spoke.
+// Packed: a quarter of a place with a short key would be padding otherwise, and a table has a place for every pair of ranks that ever spoke.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 struct Slot<K> {
