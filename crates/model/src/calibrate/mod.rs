@@ -17,7 +17,7 @@ mod search;
 pub mod seen;
 pub mod uneven;
 
-pub use fit::{Found, Place, Twin, approach, fit};
+pub use fit::{Found, Place, Twin, approach, converge, fit};
 pub use search::{Given, Knob, misfit};
 pub use seen::{Seen, seen};
 pub use uneven::{Slow, slow};

@@ -135,6 +135,11 @@ impl<'a, 'b, E> Search<'a, 'b, E> {
         self.knobs.iter().map(|k| k.start.clamp(k.least.max(f64::MIN_POSITIVE), k.most).ln()).collect()
     }
 
+    /// How well what was seen is known.
+    pub fn errors(&self) -> Vec<f64> {
+        self.seen.iter().map(|(_, error)| *error).collect()
+    }
+
     pub fn points(&mut self, all: Vec<Vec<f64>>) -> Result<Vec<Point>, E> {
         let machines: Vec<Vec<f64>> = all.iter().map(|x| self.values(x)).collect();
         let given = (self.simulate)(&machines)?;

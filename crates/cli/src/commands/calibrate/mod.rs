@@ -3,6 +3,7 @@
 //! What needs no simulation is taken from the records; the other numbers are moved until a simulated machine, run through the same plans
 //! by this very program, gives what was measured. What was measured under load is held back, and tests what came of it.
 
+mod find;
 mod forecast;
 mod kinds;
 mod nodecomm;
@@ -17,9 +18,9 @@ use crate::options::{flag, machines, mpi_lib, number, possible, records, value};
 use crate::{machine, output, show};
 use clap::{ArgMatches, Command, ValueHint, value_parser};
 use comm::Comm;
-use forecast::Forecast;
+use find::Outcome;
 use kinds::Kinds;
-use model::calibrate::{Found, Given, Knob, Slow, Twin, approach, closed, fit};
+use model::calibrate::{Found, Knob, Slow, Twin, closed};
 use record::RunRecord;
 use report::plain::line;
 use runs::{Measured, Runs};
@@ -89,8 +90,6 @@ fn command() -> Command {
 
 /// What both directions of a NIC have together.
 const BOTH: &str = "both_rate";
-/// How often kinds are changed once numbers are found.
-const CHANGES: usize = 2;
 
 /// Where the twin begins: its text, what it is said to be from, and the nodes that are to be slow.
 #[derive(Clone)]
@@ -123,13 +122,6 @@ fn base(args: &ArgMatches) -> anyhow::Result<Base> {
             Ok(Base { text, from: "one switch".into(), slow: Vec::new() })
         }
     }
-}
-
-/// What came of the search, and how many simulations it took.
-struct Outcome {
-    kinds: Kinds,
-    twin: Twin,
-    runs: usize,
 }
 
 /// Everything that is needed to make a twin.
@@ -198,7 +190,7 @@ impl<'a> Task<'a> {
     fn make(&self, world: Option<&dyn Comm>) -> anyhow::Result<Exit> {
         let Task { measured, numbers, out, .. } = self;
         let runs = Runs::new(self.args, out, &self.children, world)?;
-        let outcome = self.find(&runs, world)?;
+        let outcome = find::find(self, &runs, world)?;
         if world.is_some_and(|w| w.rank() > 0) {
             return Ok(Exit::Good);
         }
@@ -216,49 +208,6 @@ impl<'a> Task<'a> {
         let format = self.args.get_one::<String>("format").expect("it has a default");
         output::print(&verdict.written(format, out, (numbers, kinds), twin))?;
         Ok(exit)
-    }
-
-    /// The kinds and the numbers that repeat best what was measured.
-    fn find(&self, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<Outcome> {
-        let Task { base, measured, numbers, .. } = self;
-        let mut rounds = 0;
-        let mut forecast = Forecast::new(runs.at_once(world), world.is_none_or(|w| w.rank() == 0));
-        let mut simulate = |files: &[String]| -> anyhow::Result<Vec<Given>> {
-            rounds += files.len();
-            let given = runs.simulate(world, measured, files)?;
-            forecast.say(rounds);
-            Ok(given)
-        };
-        let file = |kinds: &Kinds, values: &[f64]| written(&base.of(kinds), numbers, values, &Remarks::new());
-        let files = |some: &[Kinds], values: &[f64]| some.iter().map(|k| file(k, values)).collect::<Vec<_>>();
-        let batch = |kinds: &Kinds, all: &[Vec<f64>]| all.iter().map(|v| file(kinds, v)).collect::<Vec<_>>();
-        let knobs: Vec<Knob> = numbers.iter().map(|n| knob(n, &self.starts)).collect();
-        let seen: Vec<(f64, f64)> = measured.fitted().map(|s| (s.value, s.error)).collect();
-        let starts: Vec<f64> = knobs.iter().map(|k| k.start).collect();
-        let all = Kinds::of(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?.all();
-        let given = simulate(&files(&all, &starts))?;
-        let (mut kinds, given) = Kinds::first(all, &seen, given).expect("there is one at least");
-        let mut near = approach(&knobs, &seen, (None, given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
-        for left in (0..=CHANGES).rev() {
-            let others = simulate(&files(&kinds.others(), &near.values))?;
-            if let (true, Some((better, given))) = (left > 0, kinds.better(&seen, &near, others)) {
-                kinds = better;
-                near = approach(&knobs, &seen, (Some(near), given), &mut |all: &[Vec<f64>]| {
-                    simulate(&batch(&kinds, all))
-                })?;
-                continue;
-            }
-            let twin = fit(&knobs, &seen, near, &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
-            let others = simulate(&files(&kinds.others(), &twin.at.values))?;
-            let known: Vec<(f64, f64)> = seen.iter().zip(&twin.errors).map(|((value, _), e)| (*value, *e)).collect();
-            let Some((better, given)) = kinds.better(&known, &twin.at, others).filter(|_| left > 0) else {
-                return Ok(Outcome { kinds, twin, runs: rounds });
-            };
-            kinds = better;
-            near =
-                approach(&knobs, &seen, (Some(twin.at), given), &mut |all: &[Vec<f64>]| simulate(&batch(&kinds, all)))?;
-        }
-        unreachable!("the last one returns")
     }
 }
 
