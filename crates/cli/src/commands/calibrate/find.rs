@@ -30,7 +30,7 @@ struct Find<'a> {
     task: &'a Task<'a>,
     runs: &'a Runs<'a>,
     world: Option<&'a dyn Comm>,
-    knobs: Vec<Knob>,
+    knobs: &'a [Knob],
     rounds: usize,
     forecast: Forecast,
     /// Where a search has come that begins where the knobs do, with each set of kinds that was searched.
@@ -41,7 +41,7 @@ struct Find<'a> {
 pub fn find(task: &Task, runs: &Runs, world: Option<&dyn Comm>) -> anyhow::Result<Outcome> {
     let knobs: Vec<Knob> = task.numbers.iter().map(|n| knob(n, &task.starts)).collect();
     let forecast = Forecast::new(runs.at_once(world), world.is_none_or(|w| w.rank() == 0));
-    Find { task, runs, world, knobs, rounds: 0, forecast, begun: BTreeMap::new() }.twin()
+    Find { task, runs, world, knobs: &knobs, rounds: 0, forecast, begun: BTreeMap::new() }.twin()
 }
 
 /// Kinds that take the place of others.
@@ -57,13 +57,15 @@ impl Find<'_> {
         let mut kinds = Kinds::of(&base.text).map_err(|e| Fail::usage(format!("{}: {e}", base.from)))?;
         let mut near = self.begin(&seen, &kinds)?;
         for left in (0..=CHANGES).rev() {
-            let rivals = self.begun_alike(&seen, &kinds)?;
-            if let Some(better) = self.settle(&seen, &mut kinds, &mut near, rivals)?.filter(|_| left > 0) {
-                (kinds, near) = better;
-                continue;
+            if left > 0 {
+                let rivals = self.begun_alike(&seen, &kinds)?;
+                if let Some(better) = self.settle(&seen, &mut kinds, &mut near, rivals)? {
+                    (kinds, near) = better;
+                    continue;
+                }
             }
-            let knobs = self.knobs.clone();
-            let twin = fit(&knobs, &seen, near, &mut |all: &[Vec<f64>]| self.simulate(&kinds, all))?;
+            let knobs = self.knobs;
+            let twin = fit(knobs, &seen, near, &mut |all: &[Vec<f64>]| self.simulate(&kinds, all))?;
             let known: Vec<(f64, f64)> = seen.iter().zip(&twin.errors).map(|((value, _), e)| (*value, *e)).collect();
             // The others may move every number, so this one may, too.
             let mut own = self.approach(&known, &kinds, (Some(twin.at.clone()), twin.at.given.clone()))?;
@@ -91,8 +93,8 @@ impl Find<'_> {
     }
 
     fn converge(&mut self, seen: Seen, kinds: &Kinds, near: Place) -> anyhow::Result<(Place, Vec<f64>)> {
-        let knobs = self.knobs.clone();
-        let found = converge(&knobs, seen, near, &mut |all: &[Vec<f64>]| self.simulate(kinds, all))?;
+        let knobs = self.knobs;
+        let found = converge(knobs, seen, near, &mut |all: &[Vec<f64>]| self.simulate(kinds, all))?;
         self.begun.insert(kinds.words(), found.0.clone());
         Ok(found)
     }
@@ -126,8 +128,8 @@ impl Find<'_> {
     }
 
     fn approach(&mut self, seen: Seen, kinds: &Kinds, from: (Option<Place>, Given)) -> anyhow::Result<Place> {
-        let knobs = self.knobs.clone();
-        approach(&knobs, seen, from, &mut |all: &[Vec<f64>]| self.simulate(kinds, all))
+        let knobs = self.knobs;
+        approach(knobs, seen, from, &mut |all: &[Vec<f64>]| self.simulate(kinds, all))
     }
 
     /// What machines of these kinds give, with each of these values.
