@@ -35,6 +35,8 @@ pub struct Order {
     plan_only: bool,
     dry_run: bool,
     quiet: bool,
+    /// Whether a page is written beside the record.
+    page: bool,
     patience: Option<Duration>,
 }
 
@@ -65,6 +67,7 @@ impl Order {
             plan_only: flag("plan-only"),
             dry_run,
             quiet: args.get_flag("quiet"),
+            page: !flag("no-page"),
             patience: options::patience(args)?,
         })
     }
@@ -118,6 +121,9 @@ pub fn once<T>(target: &Target, read: anyhow::Result<T>) -> anyhow::Result<Resul
 /// asked for.
 pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> anyhow::Result<Option<Finished>> {
     let watch = Watch::new(order.quiet || !target.prints(), target.is_simulated(), order.patience);
+    if !order.page {
+        watch.without_page();
+    }
     let last_words = watch.clone();
     signals::on_signal(move |reason| last_words.hear(reason));
     if !target.is_simulated() {
@@ -403,7 +409,7 @@ fn command_line() -> Vec<String> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--threads" | "--out" => drop(words.next()),
-            "--quiet" | "--force" => {}
+            "--quiet" | "--force" | "--no-page" => {}
             w if w.starts_with("--threads=") || w.starts_with("--out=") => {}
             _ => line.push(word),
         }

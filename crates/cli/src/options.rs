@@ -104,6 +104,7 @@ pub(crate) fn run_options() -> Vec<Arg> {
         value("hang-after", "TIME", "End a real run as incomplete when a job has been silent so long and four times its longest block; `never` waits")
             .default_value("5s"),
         flag("quiet", "No progress on stderr"),
+        flag("no-page", "Write run.json alone; `tailback report DIR --format html` makes the page later"),
     ]
     .into_iter()
     .chain(format_options())

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use record::{About, Plan, Role, RunRecord, Slot, Status};
 use spec::about_seconds;
 use std::io::IsTerminal;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock};
@@ -32,6 +33,8 @@ pub struct Watch {
 #[derive(Default)]
 struct State {
     slot: Option<Slot>,
+    /// Nobody wants a page beside the record.
+    without_page: bool,
     record: Option<RunRecord>,
     bar: Option<ProgressBar>,
     failure: Option<String>,
@@ -180,6 +183,11 @@ impl Watch {
         (state.slot, state.record) = (Some(slot), Some(first));
     }
 
+    /// Writes no page beside the record.
+    pub fn without_page(&self) {
+        self.lock().without_page = true;
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -191,7 +199,7 @@ impl Watch {
             bar.finish_and_clear();
         }
         let page = match (&state.slot, &state.record, &state.failure, state.given_up) {
-            (Some(slot), Some(record), None, false) => crate::show::save_page(record, slot.path()).map(Some),
+            (Some(slot), Some(record), None, false) => state.save_page(slot, record),
             _ => Ok(None),
         };
         let (page, failure) = page.map_or_else(|why| (None, Some(why)), |page| (page, None));
@@ -266,7 +274,7 @@ impl Watch {
         state.store(&record);
         if let (Some(slot), None) = (&state.slot, &state.failure) {
             // A page that cannot be made must not keep the program from its end.
-            let saved = std::panic::catch_unwind(|| crate::show::save_page(&record, slot.path()));
+            let saved = std::panic::catch_unwind(AssertUnwindSafe(|| state.save_page(slot, &record)));
             if let Ok(Err(error)) = saved {
                 mpi::say(format_args!("tailback: {error}"));
             }
@@ -284,6 +292,10 @@ const LOOK: Duration = Duration::from_millis(500);
 const CAUSE: Duration = Duration::from_millis(400);
 
 impl State {
+    fn save_page(&self, slot: &Slot, record: &RunRecord) -> Result<Option<PathBuf>, String> {
+        if self.without_page { Ok(None) } else { crate::show::save_page(record, slot.path()).map(Some) }
+    }
+
     /// Why the run must end now, if it must.
     fn trouble(&mut self, patience: Duration) -> Option<String> {
         if let Some(silence) = self.pulse.silent(now(), patience) {

@@ -3,6 +3,7 @@
 //! A rank of a large machine takes some thousand samples of some hundred different values, and there are a hundred thousand ranks: a
 //! table of all values that could come would take ten to a hundred times as much.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// So many different values are kept.
@@ -58,6 +59,16 @@ impl Few {
         self.counted.iter().copied().chain(self.fresh.iter().map(|&value| (value, 1)))
     }
 
+    /// Values in rising order, each once, with how often it came.
+    pub(crate) fn counted(&self) -> Cow<'_, [(u64, u64)]> {
+        if self.fresh.is_empty() {
+            return Cow::Borrowed(&self.counted);
+        }
+        let mut all = self.clone();
+        all.count();
+        Cow::Owned(all.counted)
+    }
+
     /// How many values.
     pub(crate) fn len(&self) -> u64 {
         self.iter().map(|(_, times)| times).sum()
@@ -106,6 +117,9 @@ mod tests {
             prop_assert_eq!(tally(few.iter()), tally(a.iter().chain(&b).map(|&v| (v, 1))));
             prop_assert_eq!(few.len() as usize, a.len() + b.len());
             prop_assert!(few.counted.is_sorted_by(|a, b| a.0 < b.0));
+            few.add(150);
+            prop_assert!(few.counted().is_sorted_by(|a, b| a.0 < b.0));
+            prop_assert_eq!(tally(few.counted().iter().copied()), tally(few.iter()));
         }
     }
 

@@ -1,10 +1,11 @@
 //! Samples in a bounded space: a histogram with three significant digits that merges without loss.
 //!
 //! A wrapper of `hdrhistogram` that keeps one layout for every value, so that any two histograms can be added. In a record it
-//! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read. Between ranks it is the bytes of the
-//! format that is not compressed.
+//! is the text of HdrHistogram's own compressed V2 format, which the tools of that family read.
 //!
-//! While few values differ they are kept with their counts, which takes a small part of the hundred kilobytes of a layout.
+//! While few values differ they are kept with their counts, which takes a small part of the hundred kilobytes of a layout, and travel
+//! so between ranks: to lay them out and to read the layout again is most of what merging them would cost. Where many differ ranks send
+//! the bytes of HdrHistogram's format that is not compressed.
 
 use crate::few::{DIFFERENT, Few};
 use crate::metric::Metric;
@@ -237,11 +238,45 @@ impl Histogram {
     }
 }
 
+/// A histogram between ranks.
+#[derive(Serialize, Deserialize)]
+enum Sent<'a> {
+    /// By how many resolutions each value is above the one before, and how often it came.
+    Few(Vec<(u64, u64)>),
+    Many(Cow<'a, [u8]>),
+}
+
+impl Sent<'_> {
+    fn of(histogram: &Histogram) -> Sent<'static> {
+        let counted = match &histogram.values {
+            Values::Few(few) => Some(few.counted()).filter(|counted| counted.len() <= DIFFERENT),
+            Values::Many(_) => None,
+        };
+        let Some(counted) = counted else { return Sent::Many(histogram.to_bytes().into()) };
+        let mut before = 0;
+        let above = |&(value, times): &(u64, u64)| ((value - std::mem::replace(&mut before, value)) / LOWEST, times);
+        Sent::Few(counted.iter().map(above).collect())
+    }
+
+    fn received(self) -> Result<Histogram, HistogramError> {
+        match self {
+            Sent::Few(mut counted) => {
+                let mut value = 0;
+                for (above, _) in &mut counted {
+                    value += *above * LOWEST;
+                    *above = value;
+                }
+                Ok(Histogram::of(Values::Few(Few::of(counted))))
+            }
+            Sent::Many(bytes) => Histogram::from_bytes(&bytes).map(Histogram::compact),
+        }
+    }
+}
+
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         if !out.is_human_readable() {
-            // Between ranks: most that have nothing to say say nothing.
-            return if self.is_empty() { [0u8; 0][..].serialize(out) } else { self.to_bytes().serialize(out) };
+            return Sent::of(self).serialize(out);
         }
         self.text.get_or_init(|| self.encoded().into()).serialize(out)
     }
@@ -250,10 +285,7 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Histogram, D::Error> {
         if !input.is_human_readable() {
-            return match Vec::<u8>::deserialize(input)?.as_slice() {
-                [] => Ok(Histogram::default()),
-                bytes => Histogram::from_bytes(bytes).map(Histogram::compact).map_err(serde::de::Error::custom),
-            };
+            return Sent::deserialize(input)?.received().map_err(serde::de::Error::custom);
         }
         let text = Cow::<'de, str>::deserialize(input)?;
         let bytes =
