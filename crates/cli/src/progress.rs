@@ -293,7 +293,10 @@ const CAUSE: Duration = Duration::from_millis(400);
 
 impl State {
     fn save_page(&self, slot: &Slot, record: &RunRecord) -> Result<Option<PathBuf>, String> {
-        if self.without_page { Ok(None) } else { crate::show::save_page(record, slot.path()).map(Some) }
+        match self.without_page {
+            true => crate::show::remove_page(slot.path()).map(|()| None),
+            false => crate::show::save_page(record, slot.path()).map(Some),
+        }
     }
 
     /// Why the run must end now, if it must.

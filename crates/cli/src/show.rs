@@ -46,6 +46,17 @@ pub fn page_beside(record: &Path) -> PathBuf {
     record.with_file_name("report.html")
 }
 
+/// Removes a page that is of the record which was replaced, if there is one.
+pub fn remove_page(beside: &Path) -> Result<(), String> {
+    let path = page_beside(beside);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}, which is of another record: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes the page beside the record and says where, or why it could not be written.
 pub fn save_page(record: &RunRecord, beside: &Path) -> Result<PathBuf, String> {
     let path = page_beside(beside);

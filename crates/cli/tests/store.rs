@@ -95,6 +95,11 @@ fn a_result_stays_unless_it_is_replaced_by_force() {
     // The same run again is the same record, however it got its place.
     assert_eq!(run(&["--force", "--out", "out"]).status.code(), Some(0));
     assert_eq!(read("run.json"), first);
+    // Without a page there is none, not that of the record before; the record is the same.
+    let alone = run(&["--force", "--out", "out", "--no-page"]);
+    assert_eq!((alone.status.code(), names(&dir.join("out"))), (Some(0), vec!["run.json".to_string()]));
+    assert!(read("run.json") == first && !text(&alone.stderr).contains("report.html"), "{}", text(&alone.stderr));
+    assert_eq!(run(&["--force", "--out", "out"]).status.code(), Some(0));
     // A page without its record is somebody's, too.
     fs::remove_file(dir.join("out/run.json")).unwrap();
     let refused = run(&["--out", "out"]);

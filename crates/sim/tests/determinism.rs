@@ -78,6 +78,7 @@ fn one_thread_and_several() {
         format!("{CHAIN}{tight}"),
         format!("{CHAIN}{tight}queueing = \"fifo\"\n"),
         format!("{dragonfly}{tight}queueing = \"columns\"\ncolumns = 3\n[routing]\nkind = \"ugal\"\n"),
+        format!("{dragonfly}{tight}shared = \"6KiB\"\n[routing]\nkind = \"ugal\"\n"),
         format!("{CHAIN}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         format!("{CHAIN}[protocol]\nsmall = \"1KiB\"\neager = \"1KiB\"\n"),
         format!("{CHAIN}[nic]\nper_node = 2\n"),

@@ -228,3 +228,58 @@ fn a_queue_with_random_arrivals_is_m_d_1() {
         near(mean_wait(load, packets), load / (2.0 * (1.0 - load)), tolerance);
     }
 }
+
+/// Two switches 2 us apart: when a stream of 100 packets across is over, and how long 8 bytes there and back take meanwhile between two
+/// other nodes. They travel in a class of their own if `small` is 8.
+fn across(buffer: &str, small: usize, nic: &str) -> (f64, f64) {
+    let text = format!(
+        "nodes = 4\nranks_per_node = 1\n[switch]\n{buffer}\n[protocol]\nsmall = {small}\neager = \"1MiB\"\n\
+         [topology]\nkind = \"chain\"\nswitches = 2\nlatency = \"2us\"\n{IDEAL}{nic}\n"
+    );
+    let (m, times) = (machine(&text), Mutex::new((0.0, 0.0)));
+    let rounds = 5;
+    run(&m, |comm| match comm.rank() {
+        0 => comm.exchange(&mut [send(2, 1, 100 * PAYLOAD)]),
+        2 => {
+            comm.exchange(&mut [recv(0, 1, 100 * PAYLOAD)]);
+            times.lock().unwrap().0 = comm.now().secs();
+        }
+        me => {
+            // Until the stream has filled what it can.
+            comm.pause(Time::from_us(20));
+            let peer = 4 - me;
+            for _ in 0..rounds {
+                if me == 1 {
+                    comm.exchange(&mut [send(peer, 1, 8)]);
+                }
+                comm.exchange(&mut [recv(peer, 1, 8)]);
+                if me == 3 {
+                    comm.exchange(&mut [send(peer, 1, 8)]);
+                }
+            }
+            times.lock().unwrap().1 = (comm.now().secs() - 20e-6) / f64::from(rounds);
+        }
+    });
+    times.into_inner().unwrap()
+}
+
+const SHARED: &str = "buffer = \"12KiB\"\nshared = \"12KiB\"";
+
+#[test]
+fn what_channels_share_is_as_good_as_their_own() {
+    // What is under way on a long cable, with the way back of its credits, is the buffer behind it.
+    let [small, whole, shared] = ["buffer = \"12KiB\"", "buffer = \"24KiB\"", SHARED].map(|b| across(b, 0, "").0);
+    assert_eq!(shared, whole, "nobody else wants it");
+    near(small / whole, 2.0, 0.05);
+}
+
+#[test]
+fn who_fills_what_is_shared_leaves_the_others_their_own() {
+    // A stream that waits for a slow last hop fills all that it may.
+    let slow = "eject_rate = \"1GB/s\"";
+    let (_, quiet) = across(SHARED, 8, "");
+    let (_, apart) = across(SHARED, 8, slow);
+    let (_, behind) = across(SHARED, 0, slow);
+    assert!(apart < quiet + 2.0 * SERVICE, "{apart} beside a full buffer, {quiet} beside one that drains");
+    assert!(behind > quiet + 10.0 * SERVICE, "{behind} in one class with what waits");
+}

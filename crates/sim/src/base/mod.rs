@@ -1,9 +1,10 @@
-//! What every other room stands on: the numbers by which things are named, the set of events, and three containers.
+//! What every other room stands on: the numbers by which things are named, the set of events, the room of a buffer, and three containers.
 //!
 //! Not for anything that knows what a network or a rank is.
 
 mod clock;
 mod event;
+mod room;
 mod slab;
 mod table;
 mod tray;
@@ -11,6 +12,7 @@ mod tray;
 pub(crate) use clock::Clock;
 pub use event::QueueKind;
 pub(crate) use event::{Event, Queue, place};
+pub(crate) use room::Room;
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};
 pub(crate) use tray::Tray;

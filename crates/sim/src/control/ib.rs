@@ -85,7 +85,7 @@ fn settings(params: &Params, config: &Config) -> Result<IbSettings, String> {
     // Less one: the delay comes on top of the packet's own time, so entry 0 is no delay.
     let entry = |i: u64| hosts.powf(i as f64 / limit as f64) - 1.0;
     Ok(IbSettings {
-        threshold: (weight > 0).then(|| u64::from(config.switch.buffer) * (16 - weight) / 16),
+        threshold: (weight > 0).then(|| u64::from(config.switch.buffer + config.switch.shared) * (16 - weight) / 16),
         packet_size: params.size("packet_size").min(u32::MAX as usize) as u32,
         marking_rate: within("marking_rate", 0, 65_535)?,
         increase: within("ccti_increase", 1, 255)? as u32,

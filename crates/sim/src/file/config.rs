@@ -5,7 +5,7 @@
 
 use super::faults::{self, FAULT, Fault};
 use super::knobs::{Count, Least, Limit, Number, PerSecond, Size, Sort, knobs, words};
-use crate::base::{QueueKind, Reach};
+use crate::base::{QueueKind, Reach, Room};
 use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near};
 use thiserror::Error;
 
@@ -131,6 +131,8 @@ knobs! {
         buffer: Size<u32> = "64KiB" "input buffer of a port and virtual channel" in [Least::Packet, 1e9];
         global_buffer: Size<u32> = "64KiB" "the same behind a global cable; as `buffer` unless given"
             in [Least::Packet, 1e9] like buffer;
+        shared: Size<u32> = "0" "what all channels of a port share, beside what each has for itself" in [0.0, 1e9];
+        global_shared: Size<u32> = "0" "the same behind a global cable; as `shared` unless given" in [0.0, 1e9] like shared;
         queueing: Queueing = "voq" "what shares a queue of an input: nothing, all outputs, or a column of them";
         columns: Count<u32> = "8" "columns of outputs (port modulo this), with `queueing = columns`" in [2.0, 64.0];
         full: Full = "wait" "packets wait for room (credits), or are dropped at outputs of `buffer` bytes";
@@ -253,14 +255,18 @@ impl SwitchConfig {
         }
     }
 
-    /// What an output may have under way on a channel of a cable: a buffer, or without flow control more than is ever under
-    /// way.
-    pub(crate) fn credits(&self, reach: Reach) -> u32 {
+    /// What an output may have under way on a cable: a buffer, or without flow control more than is ever under way.
+    pub(crate) fn room(&self, reach: Reach) -> Room {
         match (self.full, reach) {
-            (Full::Drop, _) => 1 << 30,
-            (Full::Wait, Reach::Global) => self.global_buffer,
-            (Full::Wait, Reach::Edge | Reach::Local) => self.buffer,
+            (Full::Drop, _) => Room { own: 1 << 30, shared: 0 },
+            (Full::Wait, Reach::Global) => Room { own: self.global_buffer, shared: self.global_shared },
+            (Full::Wait, Reach::Edge | Reach::Local) => Room { own: self.buffer, shared: self.shared },
         }
+    }
+
+    /// Whether channels share a part of some buffer.
+    pub(crate) fn shares(&self) -> bool {
+        self.full == Full::Wait && self.shared.max(self.global_shared) > 0
     }
 }
 
@@ -347,6 +353,10 @@ impl Config {
         self.protocol.add_limits("protocol.", &mut limits);
         if self.switch.full == Full::Drop && self.switch.queueing != Queueing::Voq {
             let text = "switch.full = drop means output buffers; set switch.queueing = \"voq\"";
+            return Err(ConfigError::Absurd(text.into()));
+        }
+        if self.switch.full == Full::Drop && self.switch.shared.max(self.switch.global_shared) > 0 {
+            let text = "switch.shared is a part of an input buffer, and switch.full = drop means output buffers: leave one out";
             return Err(ConfigError::Absurd(text.into()));
         }
         for limit in &limits {

@@ -8,7 +8,7 @@
 //! ring that is served in turn.
 
 use super::{Bucket, ENDPOINT, Link, Pace, Packet};
-use crate::base::{NONE, Port};
+use crate::base::{NONE, Port, Room};
 use crate::file::{Full, SwitchConfig};
 
 /// The state of one output: of a switch, or of a NIC.
@@ -50,8 +50,8 @@ pub(crate) struct OutKind {
     pub(crate) credit_latency: u64,
     pub(crate) pace: Pace,
     bucket: Option<Bucket>,
-    /// The buffer of a channel at the other side.
-    buffer: u32,
+    /// The buffer at the other side.
+    room: Room,
 }
 
 /// What an output is seldom asked for.
@@ -123,8 +123,10 @@ pub(crate) struct Outs {
     /// The most bytes that may wait for an output: no limit where packets wait for credits instead of being dropped.
     pub(crate) limit: u64,
     nics: u32,
-    /// Free bytes in the buffer at the other side, by output and channel.
+    /// What is left of the most that a channel may have in the buffer at the other side, by output and channel.
     credits: Vec<u32>,
+    /// Whether channels share a part of some buffer.
+    sharing: bool,
     /// The last of the ring of input queues that wait, by output and channel.
     rings: Vec<u32>,
     rare: Vec<Rare>,
@@ -150,6 +152,7 @@ impl Outs {
             nics: 0,
             list: Vec::with_capacity(links.len()),
             credits: Vec::with_capacity(links.len() * vcs),
+            sharing: switch.shares(),
             rings: vec![NONE; links.len() * vcs],
             rare: vec![Rare::default(); links.len()],
             kinds: Vec::new(),
@@ -169,17 +172,17 @@ impl Outs {
     fn make(&mut self, switch: &SwitchConfig, link: &Link) -> Out {
         let is_nic = link.from & ENDPOINT != 0;
         // In a network that drops these are too many to run out: there `limit` decides.
-        let buffer = switch.credits(link.reach);
+        let room = switch.room(link.reach);
         // The endpoints of a part are numbered in the order of their links.
         let nic = self.nics;
         self.nics += u32::from(is_nic);
-        self.credits.extend(std::iter::repeat_n(buffer, self.vcs));
+        self.credits.extend(std::iter::repeat_n(room.most(), self.vcs));
         let kind = OutKind {
             latency: link.latency,
             credit_latency: link.credit_latency,
             pace: link.pace,
             bucket: link.bucket,
-            buffer,
+            room,
         };
         Out {
             busy: 0,
@@ -232,9 +235,22 @@ impl Outs {
         out.is_nic.then_some(out.block)
     }
 
+    /// Free bytes in the buffer at the other side, for a channel.
     #[inline]
     pub(crate) fn credits(&self, o: u32, vc: u8) -> u32 {
+        if self.sharing {
+            return self.of_shared(o, vc);
+        }
+        self.left(o, vc)
+    }
+
+    #[inline]
+    fn left(&self, o: u32, vc: u8) -> u32 {
         self.credits[o as usize * self.vcs + usize::from(vc)]
+    }
+
+    fn of_shared(&self, o: u32, vc: u8) -> u32 {
+        self.kind(o).room.free(&self.credits[o as usize * self.vcs..][..self.vcs], usize::from(vc))
     }
 
     /// When a packet that asks for an output now would begin to leave, if it can be told: nobody else waits, and there is
@@ -289,7 +305,7 @@ impl Outs {
             self.free_return = r;
             let credits = &mut self.credits[o as usize * self.vcs + usize::from(vc)];
             *credits += bytes;
-            debug_assert!(*credits <= self.kinds[usize::from(out.kind)].buffer, "more credits than buffer");
+            debug_assert!(*credits <= self.kinds[usize::from(out.kind)].room.most(), "more credits than buffer");
         }
     }
 
@@ -363,7 +379,7 @@ impl Outs {
     /// Whether nobody waits and every credit is here or on its way, as it must be when nothing is left to happen.
     pub(crate) fn at_rest(&self) -> bool {
         (0..self.list.len() as u32).all(|o| {
-            let whole = |vc| self.credits(o, vc) + self.returning(o, vc) == self.kind(o).buffer;
+            let whole = |vc| self.left(o, vc) + self.returning(o, vc) == self.kind(o).room.most();
             self.list[o as usize].waiting == 0 && (0..self.vcs as u8).all(whole)
         })
     }
@@ -504,7 +520,7 @@ impl Load<'_> {
         self.outs.take_returns(o, self.now);
         let at = o as usize * self.outs.vcs + usize::from(self.class * self.class_vcs);
         let free: u64 = self.outs.credits[at..at + usize::from(self.class_vcs)].iter().map(|&c| u64::from(c)).sum();
-        u64::from(self.class_vcs) * u64::from(self.outs.kind(o).buffer) - free
+        u64::from(self.class_vcs) * u64::from(self.outs.kind(o).room.most()) - free
     }
     /// Free bytes in the buffer at the far side of a port, for a channel of the packet's class.
     pub fn credits(&mut self, port: Port, vc: u8) -> u32 {
