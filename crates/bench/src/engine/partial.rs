@@ -219,7 +219,7 @@ mod tests {
     fn a_part_is_little_more_than_its_samples_and_batches() {
         for blocks in [0, 1, 30, 300] {
             let part = typical(blocks);
-            let samples = if part.samples.is_empty() { 0 } else { part.samples.to_bytes().len() };
+            let samples = wire::encode(&part.samples).len();
             let length = wire::encode(&part).len();
             println!("{blocks} blocks: {length} bytes, {samples} of them samples");
             assert!(length <= samples + 32 * part.batches.batches.len() + 100, "{blocks} blocks: {length} bytes");
