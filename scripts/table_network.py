@@ -28,6 +28,28 @@ def victim(run):
     return grid(["control", "mean us", "times alone", "99 % us", "times alone", "GB/s into the root", "samples"], rows)
 
 
+CONTROLS = [("none", ""), ("infiniband", ""), ("dcqcn", 'preset = "ns3-rdma"\n'), ("slingshot", "")]
+
+
+@table("control-shares")
+def control_shares(run):
+    with open(os.path.join(run.root, "machines/default.toml"), encoding="utf-8") as file:
+        machine = file.read().split("[control]")[0]
+    for control, more in CONTROLS:
+        with open(os.path.join(run.folder, f"{control}.toml"), "w", encoding="utf-8") as file:
+            file.write(f'{machine}[control]\nkind = "{control}"\n{more}')
+    rows = []
+    for share in (15, 21, 25, 30, 35, 40, 50, 80):
+        cells = []
+        for control, _ in CONTROLS:
+            options = ["--canaries", "p2p-lat", "--congestors", "put-incast", "--share", f"{share}%", "--placements", "5", "--threads", "1", "--payload", "lengths", "--format", "fom"]
+            on = os.path.join(run.folder, f"{control}.toml")
+            impacts = [merits(run.tailback("run", "gpcnet", "--on", on, *options, "--seed", seed, out="run"))["p2p-lat.impact"] for seed in (1, 2, 3)]
+            cells.append(f"{min(impacts):.2f} to {max(impacts):.2f}")
+        rows.append([f"{share} %", *cells])
+    return grid(["nodes that load", *(" ".join([control, more.strip()]).strip() for control, more in CONTROLS)], rows)
+
+
 @table("sim-speed", needs="idle cores")
 def sim_speed(run):
     rows = []

@@ -48,6 +48,21 @@ fn fixed_routes_of_their_own_keep_the_victim_out_of_it() {
 }
 
 #[test]
+fn edge_control_acts_where_the_incast_waits_before_the_last_hop() {
+    // Nobody else is on the root's leaf: all of the incast comes by the cable of the only spine and waits there, not at the last hop.
+    let tree = "[topology]\nkind = \"fat-tree\"\nradix = 16\ndown = 2\nup = 1\n";
+    let latency = |control: &str, incast: bool| {
+        let m = machine(&format!("nodes = 32\nranks_per_node = 1\n{tree}[control]\nkind = \"{control}\"\n"));
+        let bytes = if incast { 64 << 10 } else { 0 };
+        let roles = Roles { root: 0, victims: Some([9, 1]), bytes, duration: Time::from_us(10_000) };
+        run(&m, roles).summary(Time::ZERO)[0]
+    };
+    let (alone, none, edge) = (latency("none", false), latency("none", true), latency("slingshot", true));
+    assert!(none > 10.0 * alone, "{none} beside {alone}");
+    assert!(edge < 3.0 * alone, "{edge} beside {alone}");
+}
+
+#[test]
 fn a_class_of_their_own_keeps_small_messages_out_of_it() {
     let text = format!("{TREE}[routing]\nkind = \"adaptive\"\n");
     let classes = format!("{text}[protocol]\nsmall = 1024\n");
