@@ -92,12 +92,46 @@ fn asked_incast(protocol: &str, outstanding: usize) -> (f64, f64) {
 fn a_receiver_that_fetches_is_not_crowded() {
     let (pushed, crowd) = asked_incast("", 4);
     assert!(crowd > 10.0, "{crowd} of 16 messages wait for the receiver's cable");
-    for outstanding in [2, 4, 8] {
-        let (fetched, waiting) = asked_incast("long = \"fetched\"", outstanding);
+    for (protocol, outstanding) in
+        ["long = \"fetched\"", "copied = 8192"].into_iter().flat_map(|p| [2, 4, 8].map(|n| (p, n)))
+    {
+        let (fetched, waiting) = asked_incast(protocol, outstanding);
         assert!(waiting < outstanding as f64, "{waiting} wait with {outstanding} under way");
         // One after the other, the cable may have to wait for the next; with several under way it need not.
         assert!(fetched < pushed * if outstanding < 4 { 2.0 } else { 1.15 }, "{fetched} {pushed}");
     }
+}
+
+#[test]
+fn a_sender_of_copies_goes_on_until_it_holds_as_many_as_it_may() {
+    let (ahead, late) = (3, Time::from_us(100));
+    let text = format!(
+        "nodes = 2\nranks_per_node = 1\n[host]\nsend_overhead = \"1us\"\nrecv_overhead = \"0s\"\ncopy_time = \"250ns\"\n\
+         [protocol]\neager = 8\ncopied = 4096\nahead = {ahead}\n"
+    );
+    let (m, sent) = (machine(&text), Mutex::new(Vec::new()));
+    run(&m, |comm| match comm.rank() {
+        0 => {
+            for tag in 0..5 {
+                comm.exchange(&mut [send(1, tag, 4096)]);
+                sent.lock().unwrap().push(comm.now());
+            }
+            // Longer than what is copied: waits for its receive, though nothing is held any more.
+            comm.exchange(&mut [send(1, 5, 4097)]);
+            sent.lock().unwrap().push(comm.now());
+        }
+        _ => {
+            comm.pause(late);
+            (0..5).for_each(|tag| comm.exchange(&mut [recv(0, tag, 4096)]));
+            comm.pause(late);
+            comm.exchange(&mut [recv(0, 5, 4097)]);
+        }
+    });
+    let sent = sent.into_inner().unwrap();
+    // An overhead and four times 250 ns of copying each.
+    assert_eq!(sent[..ahead], [2, 4, 6].map(Time::from_us));
+    assert!(sent[ahead] > late && sent[4] < late + Time::from_us(20), "{sent:?}");
+    assert!(sent[5] > late + late, "{sent:?}");
 }
 
 #[test]

@@ -144,6 +144,9 @@ knobs! {
     /// How messages become packets.
     struct ProtocolConfig = "protocol" "how messages become packets" {
         eager: Size<usize> = "8KiB" "longest message sent without asking" in [0.0, 1e12];
+        copied: Size<usize> = "0" "longer ones up to this are copied by the sender, which goes on, and fetched by the receiver; 0 = none"
+            in [0.0, 1e12];
+        ahead: Count<u32> = "64" "copied messages of a rank that may wait to be fetched; one more waits like a long one" in [1.0, 1e9];
         long: Long = "pushed" "who moves longer ones: the sender when the receiver is ready, or the receiver";
         short: Size<u64> = "0" "longest message that goes the short way; longer ones up to `eager` go the medium, others the long way";
         medium_time: Time = "0ns" "what a message of the medium way takes more" in [0.0, 1.0];
@@ -217,6 +220,11 @@ impl ProtocolConfig {
     /// The way of a message of so many bytes.
     pub(crate) fn way(&self, bytes: u64) -> u8 {
         u8::from(bytes > self.short) + u8::from(bytes > self.short.max(self.eager as u64))
+    }
+
+    /// Whether the sender of such a message copies it, goes on, and has it fetched.
+    pub(crate) fn copies(&self, bytes: u64) -> bool {
+        bytes > self.eager as u64 && bytes <= self.copied as u64
     }
 
     /// What such a message takes more than one of the short way.

@@ -139,8 +139,15 @@ impl Host {
         let near = net.fabric.node_of(route.me) == net.fabric.node_of(route.peer);
         // Inside a node there is no rendezvous: a copy of any length is made without asking.
         let eager = near || len <= net.fabric.config.protocol.eager as u64;
-        let clock = self.begin_op(net, &route, if eager && !near { len } else { 0 });
+        let protocol = &net.fabric.config.protocol;
+        let held = !near && protocol.copies(len);
+        let held = if held { net.operations.hold(route.local, len, protocol.ahead) } else { None };
+        let clock = self.begin_op(net, &route, if (eager || held.is_some()) && !near { len } else { 0 });
         let request = self.request(net, Doing::Send, route, tag, len);
+        if held.is_some() {
+            net.operations.complete(&mut net.clock, request, clock, 0);
+        }
+        let request = held.unwrap_or(request);
         let mut head = Head {
             kind: if eager { Kind::Eager } else { Kind::Ask },
             tag,
@@ -307,10 +314,9 @@ impl Host {
             return complete_receive(net, request, time, if near { 0 } else { head.len });
         }
         let (from, to) = (head.to, head.from);
-        let kind = match net.fabric.config.protocol.long {
-            Long::Pushed => Kind::Clear,
-            Long::Fetched => Kind::Fetch,
-        };
+        let protocol = &net.fabric.config.protocol;
+        let fetched = protocol.long == Long::Fetched || protocol.copies(head.len);
+        let kind = if fetched { Kind::Fetch } else { Kind::Clear };
         let clear = Head { kind, from, to, request, remote: head.request, ..head };
         self.launch(net, clear, time);
     }

@@ -11,12 +11,14 @@ pub(crate) enum Doing {
     Receive,
     Put,
     Get,
+    /// A copy of a message that waits to be fetched; its send is complete.
+    Held,
 }
 
 /// One operation under way.
 pub(crate) struct Request {
     pub(crate) doing: Doing,
-    /// The other side, as numbered in the world.
+    /// The other side, as numbered in the world; of what is held its own rank, as numbered in its part.
     pub(crate) peer: u32,
     pub(crate) tag: u16,
     pub(crate) len: u64,
@@ -63,11 +65,14 @@ pub(crate) struct Operations {
     groups: Slab<Group>,
     /// Whether a rank waits for the first of several groups, and none is complete yet.
     hopes: Vec<bool>,
+    /// What is held for each rank, as numbered in the part.
+    held: Vec<u32>,
 }
 
 impl Operations {
     pub(super) fn new(config: &Config) -> Operations {
-        Operations { cores: Cores::new(config), requests: Slab::new(), groups: Slab::new(), hopes: Vec::new() }
+        let (requests, groups) = (Slab::new(), Slab::new());
+        Operations { cores: Cores::new(config), requests, groups, hopes: Vec::new(), held: Vec::new() }
     }
 
     /// A new group of operations of a rank, by its numbers in the part and in the world, whose clock is given.
@@ -97,9 +102,34 @@ impl Operations {
         r
     }
 
+    /// Holds a message for a rank, as numbered in the part, until it has been fetched; unless so many are held already.
+    pub(crate) fn hold(&mut self, rank: u32, len: u64, most: u32) -> Option<u32> {
+        self.held.resize(self.held.len().max(rank as usize + 1), 0);
+        let held = &mut self.held[rank as usize];
+        (*held < most).then(|| {
+            *held += 1;
+            self.requests.insert(Request {
+                doing: Doing::Held,
+                peer: rank,
+                tag: 0,
+                len,
+                posted: 0,
+                group: NONE,
+                next: NONE,
+                complete: false,
+                payload: None,
+            })
+        })
+    }
+
     /// An operation is complete at a time, and costs its rank an overhead: then if it waits, else when it next looks.
     pub(crate) fn complete(&mut self, clock: &mut Clock, request: u32, time: u64, overhead: u64) {
         let r = &mut self.requests[request];
+        if r.doing == Doing::Held {
+            self.held[r.peer as usize] -= 1;
+            self.requests.free(request);
+            return;
+        }
         r.complete = true;
         let group = &mut self.groups[r.group];
         // One after the other: an overhead begins when the one before is over and the message is there.
@@ -193,6 +223,7 @@ impl Operations {
             Doing::Receive => format!("a message of {} bytes from rank {} with tag {}", r.len, r.peer, r.tag),
             Doing::Put => format!("its put of {} bytes to rank {}", r.len, r.peer),
             Doing::Get => format!("its get of {} bytes from rank {}", r.len, r.peer),
+            Doing::Held => unreachable!("what is held belongs to no group"),
         };
         if open.len() > 1 { format!("{what}, and for {} more operations", open.len() - 1) } else { what }
     }

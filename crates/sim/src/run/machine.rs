@@ -144,6 +144,7 @@ impl Simulator {
         ps += config.protocol.more(bytes);
         if bytes > config.protocol.eager as u64 {
             ps += fabric.wire_time(a, b, 0) + fabric.wire_time(b, a, 0);
+            ps += if config.protocol.copies(bytes) { config.host.copying(bytes) } else { 0 };
         } else {
             ps += 2 * config.host.copying(bytes);
         }
