@@ -98,6 +98,21 @@ def table2(run):
     return grid(header, rows) + "\n\n" + grid(["rows at the paper's own size", "average impact within a factor of three"], counts)
 
 
+@table("congestors-alone")
+def congestors_alone(run):
+    rows = []
+    for system, nodes in (("crystal", 64), ("osprey", 128)):
+        for congestor in ("p2p-incast", "put-incast", "get-bcast", "a2a"):
+            cells = {"p2p-lat": [], "p2p-bw-sync": [], "allreduce": []}
+            for seed in (1, 2, 3):
+                options = ["--nodes", nodes, "--ranks-per-node", "8", "--congestors", congestor, "--placements", "5", "--time", "20ms", "--threads", "1", "--payload", "lengths", "--seed", seed]
+                found = merits(run.tailback("run", "gpcnet", "--on", system, *options, "--format", "fom", out="run"))
+                for canary, impacts in cells.items():
+                    impacts.append(found[f"{canary}.impact"])
+            rows.append([f"{system.capitalize()} {nodes}x8", congestor, *(f"{min(x):.2f} to {max(x):.2f}" for x in cells.values())])
+    return grid(["system", "congestor", "p2p-lat", "p2p-bw-sync", "allreduce"], rows)
+
+
 # What is assumed in two machine files: (system, size, what, expression, replacement).
 ASSUMED = [
     ("crystal", "64", "as it is", "", ""),
