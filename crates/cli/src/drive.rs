@@ -1,7 +1,7 @@
 //! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
 //! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
 
-use crate::ensemble::{Ensemble, in_parts};
+use crate::ensemble::{Ensemble, SIDE_BY_SIDE_UP_TO, in_parts};
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::{Speaker, Target, effort as effort_of};
@@ -131,6 +131,9 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     }
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed, tries: OnceLock::new() };
+    if order.dry_run {
+        run.warn_of_wait(target);
+    }
     let effort = match run.first(target) {
         Ok(Some((plan, site))) if order.dry_run => run.cost(target, &plan, &site).map(|()| Vec::new()),
         Ok(Some((plan, site))) => run.ensemble(target, plan, &site),
@@ -227,6 +230,16 @@ impl Run<'_> {
         })?;
         self.watch.complete(target, None);
         Ok(effort)
+    }
+
+    /// Says that even a part of a large machine's run takes a while, before it does.
+    fn warn_of_wait(&self, target: &Target) {
+        let ranks = target.simulator().map_or(0, |simulator| simulator.config().ranks());
+        if ranks > SIDE_BY_SIDE_UP_TO && !self.order.quiet {
+            mpi::say(format_args!(
+                "tailback: {ranks} ranks are simulated for a small part of every phase, which takes minutes (--nodes N for fewer)"
+            ));
+        }
     }
 
     /// Prints what the simulations of a plan will cost.
