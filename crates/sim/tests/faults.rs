@@ -1,6 +1,8 @@
 //! Cables and switches that break in the middle of a run: traffic goes around, or the run says why it cannot.
 
 mod common;
+#[path = "common/incast.rs"]
+mod incast;
 
 use comm::{Buffer, Data};
 use common::{failure, machine, recv, run, send};
@@ -44,6 +46,15 @@ fn a_slowed_cable_slows_what_crosses_it_from_then_on() {
     assert!((seconds / expected - 1.0).abs() < 0.02, "{seconds} beside {expected}");
     assert_eq!(middle.events(), ["link 0-1 set to 1.25GB/s at 800us"]);
     assert_eq!(middle.stats().resent_packets, 0);
+}
+
+#[test]
+fn what_waited_for_a_cut_cable_is_no_congestion_any_more() {
+    // The incast waits in spine 4 for its cable to the root's leaf, and its sources hold off; then that cable is cut.
+    let text = format!("{TREE}[control]\nkind = \"slingshot\"\n{}", fault("at = \"12us\"\nlink = \"0-4\""));
+    let roles = incast::Roles { root: 0, victims: None, bytes: 64 << 10, duration: Time::from_us(5000) };
+    let shares = incast::run(&machine(&text), roles).shares;
+    assert!(incast::jain(&shares) > 0.9, "nobody is held for what is gone: {shares:?}");
 }
 
 #[test]

@@ -403,6 +403,10 @@ impl Net<'_> {
                 let next = std::mem::replace(&mut packet.next, NONE);
                 let wire = packet.wire;
                 self.outs.dequeue(o, vc, wire, next, self.clock.now);
+                // It no longer waits here, and the control must not count it for ever.
+                if self.guard.control.is_some() {
+                    self.note_forwarded(o, id);
+                }
                 self.unroute(id, o);
                 evicted.push(id);
             }
