@@ -33,6 +33,12 @@ fn two_nics_and_narrow_protocols() {
     );
     conforms("nodes = 4\nranks_per_node = 1\n[switch]\nbuffer = 4136\n[protocol]\neager = \"64MiB\"\n");
     conforms("nodes = 4\nranks_per_node = 2\n[nic]\noutstanding = 1\n[protocol]\neager = 8\nlong = \"fetched\"\n");
+    for full in ["wait", "drop"] {
+        conforms(&format!(
+            "nodes = 4\nranks_per_node = 1\n[nic]\nmtu = 512\nheader = 20\nunit = 64\nasked_header = 8\nrequest = 18\n\
+             answer = 6\n[switch]\nfull = \"{full}\"\nbuffer = 8192\n[protocol]\neager = 8\nlong = \"fetched\"\n"
+        ));
+    }
     for ahead in [1, 64] {
         let protocol = format!("[protocol]\neager = 8\ncopied = 4096\nahead = {ahead}\n");
         conforms(&format!("nodes = 4\nranks_per_node = 2\n[nic]\noutstanding = 2\n{protocol}"));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use comm::Comm;
+use comm::{Access, Buffer, Comm, Data, Window};
 use common::{machine, recv, run, send};
 use spec::Time;
 use std::sync::Mutex;
@@ -89,4 +89,27 @@ fn what_waits_in_a_switch_is_counted_with_its_time() {
         assert!(seen.iter().all(|s| *s == seen[0]), "one switch: {seen:?}");
         assert!((seen[0] as f64 - turns * packet).abs() <= 1.0, "{count}: {seen:?}, {}", turns * packet);
     }
+}
+
+/// A get and a put of 4 KiB on a network whose packets have 64 bytes, beside one that knows no trains: what each node sends more.
+#[test]
+fn trains_are_asked_for_and_answered_packet_by_packet() {
+    let plain = "nodes = 2\nranks_per_node = 1\n[nic]\nmtu = 2048\nheader = 20\n";
+    let trains = &format!("{plain}unit = 64\nasked_header = 8\nrequest = 18\nanswer = 6\n");
+    let more = |access: &(dyn Fn(&dyn Window) + Sync)| {
+        let sent = |file| {
+            counted(file, "nic0.tx_bytes", |comm| {
+                let window = comm.window(4096).expect("a simulated window");
+                if comm.rank() == 0 {
+                    access(&*window);
+                }
+            })
+        };
+        let (before, now) = (sent(plain), sent(trains));
+        [now[0] - before[0], now[1] - before[1]]
+    };
+    let get = more(&|w| w.transfer(&mut [Access::Get { from: 1, at: 0, into: Buffer::Len(4096) }]));
+    assert_eq!(get, [64 * 18 - 20, 64 * (64 + 8) - 2 * (2048 + 20)]);
+    let put = more(&|w| w.transfer(&mut [Access::Put { to: 1, at: 0, data: Data::Len(4096) }]));
+    assert_eq!(put, [64 * (64 + 20) - 2 * (2048 + 20), 64 * 6 - 20]);
 }

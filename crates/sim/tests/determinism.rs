@@ -60,6 +60,10 @@ const CHAIN: &str = "nodes = 12\nranks_per_node = 2\n[topology]\nkind = \"chain\
 const MOVED: &str = "[protocol]\nshort = 1024\nmedium_time = \"1us\"\nlong_time = \"2us\"\nshort_rate = \"1GB/s\"\n\
     long_rate = \"3GB/s\"\nlong_more = \"1GB/s\"\n";
 
+/// Small packets in trains; what is long is fetched.
+const TRAINS: &str = "[nic]\nmtu = 512\nheader = 20\nunit = 64\nasked_header = 8\nrequest = 18\nanswer = 6\n\
+    [protocol]\neager = 1024\nlong = \"fetched\"\n";
+
 #[test]
 fn heap_and_calendar() {
     for layout in ["nodes = 9\n", CHAIN] {
@@ -85,6 +89,7 @@ fn one_thread_and_several() {
         format!("{CHAIN}{MOVED}"),
         format!("{tree}{MOVED}[nic]\nmtu = 512\n[control]\nkind = \"slingshot\"\n"),
         format!("{CHAIN}{MOVED}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
+        format!("{CHAIN}{TRAINS}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         // Nothing takes a time of its own: ranks, messages and answers meet at one moment.
         format!("{tree}[host]\nsend_overhead = \"0ns\"\nrecv_overhead = \"0ns\"\n[nic]\npacket_overhead = \"0ns\"\n"),
         format!("{tree}[[fault]]\nat = \"8us\"\nlink = \"0-8\"\n[routing]\nkind = \"adaptive\"\n"),

@@ -119,6 +119,11 @@ knobs! {
         packet_overhead: Time = "2ns" "time of a NIC per packet, each way" in [0.0, 1e-3];
         mtu: Size<u32> = "4096" "payload of a packet" in [16.0, 65536.0];
         header: Size<u32> = "40" "bytes of header and trailer per packet" in [1.0, 4096.0];
+        unit: Size<u32> = "0" "payload of the real network's packets, where a packet is simulated as a train of them and each has a header; 0 = no trains"
+            in [0.0, 65536.0];
+        asked_header: Size<u32> = "40" "header of packets with data that were asked for; as `header` unless given" in [1.0, 4096.0] like header;
+        request: Size<u32> = "0" "bytes by which each unit of a get is asked for, 0 = one packet for all" in [0.0, 4096.0];
+        answer: Size<u32> = "0" "bytes by which each unit of a put is acknowledged, 0 = one packet for all" in [0.0, 4096.0];
         outstanding: Count<u32> = "64" "puts and gets of a NIC under way" in [1.0, 1e6];
     }
     with {}
@@ -345,7 +350,8 @@ impl Config {
 
     /// The longest packet on the wire.
     pub(crate) fn packet(&self) -> u32 {
-        self.nic.mtu + self.nic.header
+        let nic = &self.nic;
+        nic.wire(nic.mtu, false).max(nic.wire(nic.mtu, true))
     }
 
     /// Refuses what parses and cannot be meant.

@@ -7,6 +7,7 @@ mod faults;
 mod import;
 mod knobs;
 mod presets;
+mod train;
 
 pub use config::{
     Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, Sharing,

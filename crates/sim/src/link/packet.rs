@@ -40,6 +40,8 @@ pub(crate) struct Packet {
     /// Whether the message has more than this one packet.
     pub(crate) part: bool,
     pub(crate) marked: bool,
+    /// Whether it has data that were asked for.
+    pub(crate) asked: bool,
     /// The queue of its input and channel whose turn it has or waits for, or [`NO_LANE`].
     pub(crate) lane: u8,
 }
@@ -104,6 +106,8 @@ pub(crate) struct Head {
     pub(crate) at: u64,
     /// Whether the one who asks wants the bytes themselves.
     pub(crate) wants: bool,
+    /// What a request or an acknowledgement weighs beside its header.
+    pub(crate) beside: u32,
     pub(crate) payload: Option<Box<[u8]>>,
 }
 
@@ -113,11 +117,11 @@ impl Head {
         place([self.from, self.to, u32::from(self.tag) << 4 | self.kind as u32, self.at as u32])
     }
 
-    /// Bytes of payload on the wire: a request carries none.
+    /// Bytes of payload on the wire: a request carries none, but may weigh as if it did.
     pub(crate) fn carried(&self) -> u64 {
         match self.kind {
             Kind::Eager | Kind::Bulk | Kind::Fetched | Kind::Put | Kind::GetDone => self.len,
-            Kind::Ask | Kind::Clear | Kind::Fetch | Kind::PutDone | Kind::Get | Kind::Notice => 0,
+            Kind::Ask | Kind::Clear | Kind::Fetch | Kind::PutDone | Kind::Get | Kind::Notice => u64::from(self.beside),
         }
     }
 }
@@ -138,6 +142,8 @@ pub(crate) struct Message {
     pub(crate) begun: bool,
     /// Longer than one packet.
     pub(crate) long: bool,
+    /// Whether it is data that were asked for.
+    pub(crate) asked: bool,
     /// How it is moved to the NIC.
     pub(crate) way: u8,
     /// The next message of its flow or queue.
@@ -151,7 +157,8 @@ impl Message {
         let left = head.carried();
         let done = if matches!(head.kind, Kind::Eager | Kind::Bulk | Kind::Fetched) { head.request } else { NONE };
         let long = left > u64::from(mtu);
-        Message { head, left, source, target, done, number: 0, begun: false, long, way, next: NONE, carry: NONE }
+        let asked = matches!(head.kind, Kind::GetDone | Kind::Fetched);
+        Message { head, left, source, target, done, number: 0, begun: false, long, asked, way, next: NONE, carry: NONE }
     }
 
     /// A packet that was lost, as a message of its own that goes by the old number.
@@ -165,6 +172,7 @@ impl Message {
             number: packet.message,
             begun: true,
             long: packet.part,
+            asked: packet.asked,
             way: 0,
             next: NONE,
             carry: packet.head,

@@ -438,15 +438,16 @@ impl Fabric {
     ///
     /// It holds for the fixed route when the injection link is the slowest, as in every network without oversubscribed cables.
     pub(crate) fn wire_time(&self, from: Endpoint, to: Endpoint, bytes: u64) -> u64 {
-        let (mtu, header) = (u64::from(self.config.nic.mtu), self.config.nic.header);
+        let (nic, mtu) = (&self.config.nic, u64::from(self.config.nic.mtu));
         let overhead = self.config.nic.packet_overhead.ps();
         let path = self.path(from, to);
         // All packets but the last: there always is a last one, also of a message without bytes.
         let full = bytes.saturating_sub(1) / mtu;
-        let last = (bytes - full * mtu) as u32 + header;
+        let rest = (bytes - full * mtu) as u32;
+        let last = nic.wire(rest, false);
         let latency: u64 = path.iter().map(|l| l.latency).sum();
-        let each = path[0].pace.time(self.config.packet()) + overhead;
-        let before = self.moving(full, last - header, each);
+        let each = path[0].pace.time(nic.wire(nic.mtu, false)) + overhead;
+        let before = self.moving(full, rest, each);
         let slowest = path.iter().map(|l| l.pace.time(last)).max().unwrap_or(0);
         latency + before + slowest + overhead
     }

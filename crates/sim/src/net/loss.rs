@@ -42,7 +42,7 @@ impl Net<'_> {
             let flow = TrafficFlow { from: packet.source, to: packet.target };
             self.controlled(|c, now, asks| c.lost(now, flow, asks));
         }
-        let payload = packet.wire - self.fabric.config.nic.header;
+        let payload = self.fabric.config.nic.payload(packet.wire, packet.asked);
         // It was counted when it was sent for the first time.
         self.totals.injected -= u64::from(payload);
         self.totals.messages -= 1;

@@ -164,8 +164,13 @@ fn flow_key(sender: u32, to: Endpoint, class: u8) -> u64 {
 
 impl Net<'_> {
     /// A new message between endpoints, to be posted.
-    pub(crate) fn message(&mut self, head: Head, from: Endpoint, to: Endpoint) -> u32 {
+    pub(crate) fn message(&mut self, mut head: Head, from: Endpoint, to: Endpoint) -> u32 {
         let config = &self.fabric.config;
+        head.beside = match head.kind {
+            Kind::Get | Kind::Fetch => config.nic.beside(config.nic.request, head.len),
+            Kind::PutDone => config.nic.beside(config.nic.answer, head.len),
+            _ => 0,
+        };
         let way = config.protocol.way(head.len);
         self.nics.messages.insert(Message::new(head, from, to, config.nic.mtu, way))
     }
@@ -211,7 +216,7 @@ impl Net<'_> {
     pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
         let message = &self.nics.messages[id];
         // Requests and answers carry nothing that would have to be moved, and what is sent again is at the NIC.
-        let moves = self.nics.movers.is_some() && message.left > 0 && !message.begun;
+        let moves = self.nics.movers.is_some() && message.left > 0 && message.head.beside == 0 && !message.begun;
         let sender = if moves { RANK | self.fabric.home(message.head.from).1 } else { message.source };
         let key = flow_key(sender, message.target, class);
         // A NIC has one cable, so there is no way round a cut of it.
@@ -344,7 +349,7 @@ impl Net<'_> {
             let id = self.nics.flows[f].head;
             let message = &self.nics.messages[id];
             let payload = message.left.min(u64::from(self.fabric.config.nic.mtu)) as u32;
-            let wire = payload + self.fabric.config.nic.header;
+            let wire = self.fabric.config.nic.wire(payload, message.asked);
             let flow = TrafficFlow { from: message.source, to: message.target };
             let begins = !message.begun;
             // Acknowledgements, clear-to-send and the control's own notices are never held back.
@@ -394,7 +399,7 @@ impl Net<'_> {
             ready: self.clock.now,
             // The message is in memory as a whole: the tail is as ready as the head.
             span: 0,
-            wire: payload + config.header,
+            wire: config.wire(payload, message.asked),
             source: message.source,
             target: message.target,
             goal: self.fabric.endpoints[message.target as usize].switch,
@@ -411,6 +416,7 @@ impl Net<'_> {
             hops: 0,
             class: self.nics.flows[f].class,
             part: message.long,
+            asked: message.asked,
             marked: false,
             lane: NO_LANE,
         };
@@ -476,7 +482,7 @@ impl Net<'_> {
         if packet.class != CONTROL_CLASS {
             self.controlled(|c, now, asks| c.ejected(now, seen(&packet), asks));
         }
-        let payload = u64::from(packet.wire - self.fabric.config.nic.header);
+        let payload = u64::from(self.fabric.config.nic.payload(packet.wire, packet.asked));
         self.totals.delivered += payload;
         let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
         let head = self.heads.take(head);
