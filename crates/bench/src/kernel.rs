@@ -270,6 +270,15 @@ pub trait Pattern {
     fn spare(&mut self, _spare: bool) {}
     /// One step. `None`: this rank takes part but has nothing to measure (the root of an incast).
     fn step(&mut self) -> Option<Work>;
+    /// Whether the next steps can be made in turns: no message of theirs has data.
+    fn in_turns(&self) -> bool {
+        false
+    }
+    /// A part of a step, where steps are made in turns: it waits for one exchange or transfer at most, as the last thing it does. A step
+    /// that is nothing else is its only turn.
+    fn turn(&mut self) -> Turn {
+        Turn::Last(self.step())
+    }
     /// How long every step waits before what is measured begins: taken off its sample.
     fn waits(&self) -> Time {
         Time::ZERO
@@ -300,6 +309,39 @@ pub trait Pattern {
     /// What a reader must know: the library that computed, an algorithm that was chosen. Asked for once, after the last block.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
+    }
+}
+
+/// What a turn of a step was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Turn {
+    /// The step goes on with the next turn.
+    More,
+    /// The step's last one: what it did.
+    Last(Option<Work>),
+}
+
+/// Makes so many steps and tells what each did when it is over: in turns, where the machine has a way of its own for that and the pattern
+/// can, which gives the same to the bit; else as calls that wait.
+pub fn make_steps(comm: &dyn Comm, pattern: &mut (dyn Pattern + '_), count: u32, mut told: impl FnMut(Option<Work>)) {
+    let (mut left, mut done) = (count, None);
+    let in_turns = pattern.in_turns()
+        && comm.turns(&mut || {
+            // What the last turn has started is complete by now.
+            if let Some(work) = done.take() {
+                told(work);
+            }
+            if left == 0 {
+                return false;
+            }
+            if let Turn::Last(work) = pattern.turn() {
+                left -= 1;
+                done = Some(work);
+            }
+            true
+        });
+    if !in_turns {
+        (0..count).for_each(|_| told(pattern.step()));
     }
 }
 

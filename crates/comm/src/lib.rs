@@ -230,6 +230,14 @@ pub trait Comm {
     fn now(&self) -> Time;
     /// Starts all operations in order and waits for all.
     fn exchange(&self, ops: &mut [Op<'_>]);
+    /// Calls `turn` until it returns false, if this machine has a better way for that than a loop; if not, returns false and calls nothing.
+    ///
+    /// Each call waits for at most one exchange or transfer, as the last thing it does, and none of its messages has data: so nothing of a
+    /// rank is in the middle of anything between two calls, and a machine of many ranks can make their turns without their stacks.
+    /// What it starts is complete when the next call begins.
+    fn turns(&self, _turn: &mut dyn FnMut() -> bool) -> bool {
+        false
+    }
     /// Calls `work` once, which may start operations and do something else beside them; then waits for those that are left, in the order
     /// of their start. [`overlap`] calls it for any closure.
     ///

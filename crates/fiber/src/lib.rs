@@ -14,6 +14,9 @@
 //! and the red zone is read when a fiber ends and when the scope ends. Only touched pages take memory, so stacks may be large: the
 //! address space is reserved, never committed.
 //!
+//! A fiber that would wait again and again for one thing after the other can lend what it does in between ([`Suspender::lend`]): that
+//! then runs on the stack of whoever resumes it, and the fiber's own stack, which is in no cache by then, is left alone.
+//!
 //! Not for: running fibers on several threads. A [`Fibers`] and all it holds stays on the thread that made it.
 
 mod slab;
@@ -24,6 +27,7 @@ use std::any::Any;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 
 pub use slab::{MAX_STACK, MIN_STACK};
 
@@ -42,29 +46,57 @@ pub enum State {
 
 /// How a fiber gives up control. Lives on the fiber's own stack.
 pub struct Suspender<'f> {
-    yielder: &'f Yielder<(), ()>,
+    yielder: &'f Yielder<(), Lent>,
+    /// The ends of the fiber's stack.
     limit: usize,
+    base: usize,
 }
+
+/// What a fiber does between two waits, where it has lent that. Whether it waits again.
+type Turn = dyn FnMut() -> bool;
+type Lent = Option<NonNull<Turn>>;
 
 impl Suspender<'_> {
     /// Returns to whoever resumed this fiber; comes back at the next resume.
     ///
     /// # Panics
-    /// If the fiber has come near the end of its stack.
+    /// If the fiber has come near the end of its stack, or in a turn that it has lent, which is on another one.
     pub fn suspend(&self) {
+        self.give_up(None);
+    }
+
+    /// As a loop of `suspend`, until a turn says that it does not wait again: but each resume makes a turn on the stack of whoever resumes,
+    /// and this fiber comes back when they are over.
+    ///
+    /// # Panics
+    /// As `suspend`.
+    pub fn lend<'t>(&self, turn: &'t mut (dyn FnMut() -> bool + 't)) {
+        let turn: NonNull<dyn FnMut() -> bool + 't> = NonNull::from(turn);
+        // SAFETY: the same pointer without its lifetime. `Fibers` calls it only while this fiber is suspended here, which is inside 't:
+        // it forgets the pointer before it lets the fiber go on, and drops it together with the fiber.
+        let turn: NonNull<Turn> = unsafe { std::mem::transmute(turn) };
+        self.give_up(Some(turn));
+    }
+
+    fn give_up(&self, lent: Lent) {
         let here = 0u8;
-        let left = (&raw const here as usize).saturating_sub(self.limit);
+        let here = &raw const here as usize;
+        // Whoever is not on this stack must not switch from it: a lent turn that wants to wait otherwise.
+        assert!(here < self.base, "a turn that a fiber has lent can only say that it waits");
+        let left = here.saturating_sub(self.limit);
         assert!(left > RED_ZONE, "the stack of this fiber is used up; raise the machine's `stack` setting");
-        self.yielder.suspend(());
+        self.yielder.suspend(lent);
     }
 }
 
-type Routine = Coroutine<(), (), (), SlabStack>;
+type Routine = Coroutine<(), Lent, (), SlabStack>;
 
 /// A set of fibers that may borrow what lives as long as `'env`.
 pub struct Fibers<'env> {
     // Dropped before `slab`: the coroutines stand on its memory.
     routines: Vec<Option<Routine>>,
+    /// The turns of fibers that are suspended and have lent them.
+    lent: Vec<Lent>,
     limits: Vec<usize>,
     slab: Slab,
     env: PhantomData<&'env mut &'env ()>,
@@ -74,8 +106,13 @@ pub struct Fibers<'env> {
 /// returns are unwound. A scope, so that no fiber can outlive what it borrows.
 pub fn scope<'env, R>(count: usize, stack: usize, f: impl FnOnce(&mut Fibers<'env>) -> R) -> io::Result<R> {
     let slab = Slab::new(count, stack)?;
-    let mut fibers =
-        Fibers { routines: Vec::with_capacity(count), limits: Vec::with_capacity(count), slab, env: PhantomData };
+    let mut fibers = Fibers {
+        routines: Vec::with_capacity(count),
+        lent: Vec::with_capacity(count),
+        limits: Vec::with_capacity(count),
+        slab,
+        env: PhantomData,
+    };
     Ok(f(&mut fibers))
 }
 
@@ -86,26 +123,38 @@ impl<'env> Fibers<'env> {
     /// If there is no room for another.
     pub fn spawn(&mut self, body: impl FnOnce(&Suspender<'_>) + 'env) -> usize {
         let stack = self.slab.take().expect("more fibers than the scope was made for");
-        let limit = stack.limit_address();
-        let run = move |yielder: &Yielder<(), ()>, ()| body(&Suspender { yielder, limit });
+        let (limit, base) = (stack.limit_address(), stack.base_address());
+        let run = move |yielder: &Yielder<(), Lent>, ()| body(&Suspender { yielder, limit, base });
         // SAFETY: `body` borrows for 'env, which outlives the call of `scope`. The coroutine is dropped, and so unwound, by
         // the drop of `Fibers`, which `scope` owns and only lends: nobody can forget it. The stack is a piece of a mapping
         // that `Fibers` drops after its coroutines.
         let routine = unsafe { Coroutine::with_stack_unchecked(stack, run) };
         self.routines.push(Some(routine));
+        self.lent.push(None);
         self.limits.push(limit);
         self.routines.len() - 1
     }
 
-    /// Runs a fiber until it suspends or ends. A fiber that has ended gives its stack back.
+    /// Runs a fiber until it suspends or ends, or makes a turn that it has lent. A fiber that has ended gives its stack back.
     ///
     /// # Panics
     /// If the fiber has ended before.
     pub fn resume(&mut self, fiber: usize) -> State {
+        if let Some(mut turn) = self.lent[fiber] {
+            // SAFETY: the fiber is suspended in the call of `lend` that borrows this turn, and does not run meanwhile; nobody else has it.
+            match catch_unwind(AssertUnwindSafe(|| unsafe { turn.as_mut()() })) {
+                Ok(true) => return State::Suspended,
+                Ok(false) => self.lent[fiber] = None,
+                Err(payload) => return State::Panicked(payload),
+            }
+        }
         let slot = &mut self.routines[fiber];
         let routine = slot.as_mut().expect("the fiber has ended");
         let outcome = catch_unwind(AssertUnwindSafe(|| routine.resume(())));
-        if matches!(outcome, Ok(CoroutineResult::Yield(()))) {
+        if let Ok(CoroutineResult::Yield(lent)) = outcome {
+            if lent.is_some() {
+                self.lent[fiber] = lent;
+            }
             return State::Suspended;
         }
         let stack = slot.take().expect("just resumed").into_stack();
@@ -154,6 +203,60 @@ mod tests {
         })
         .unwrap();
         assert_eq!(*log.borrow(), [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn lent_turns_are_made_on_the_stack_of_whoever_resumes() {
+        let log = RefCell::new(Vec::new());
+        let near = |x: &u8| &raw const *x as usize;
+        scope(1, MIN_STACK, |fibers| {
+            let own = 0u8;
+            let log = &log;
+            let own = near(&own);
+            let f = fibers.spawn(move |s| {
+                let mine = 0u8;
+                for round in 0..2 {
+                    let mut left = 2;
+                    s.lend(&mut || {
+                        let here = 0u8;
+                        let elsewhere = near(&here).abs_diff(near(&mine)) > near(&here).abs_diff(own);
+                        log.borrow_mut().push((round, left, elsewhere));
+                        left -= 1;
+                        left > 0
+                    });
+                    s.suspend();
+                }
+            });
+            for _ in 0..6 {
+                assert!(matches!(fibers.resume(f), State::Suspended));
+            }
+            assert!(matches!(fibers.resume(f), State::Done));
+        })
+        .unwrap();
+        assert_eq!(*log.borrow(), [(0, 2, true), (0, 1, true), (1, 2, true), (1, 1, true)]);
+    }
+
+    #[test]
+    fn a_lent_turn_that_breaks_or_waits_otherwise_is_told() {
+        scope(2, MIN_STACK, |fibers| {
+            let f = fibers.spawn(|s| s.lend(&mut || panic!("broken")));
+            let g = fibers.spawn(|s| {
+                s.lend(&mut || {
+                    s.suspend();
+                    true
+                })
+            });
+            for (fiber, says) in [(f, "broken"), (g, "can only say that it waits")] {
+                assert!(matches!(fibers.resume(fiber), State::Suspended));
+                match fibers.resume(fiber) {
+                    State::Panicked(payload) => {
+                        assert!(payload.downcast_ref::<&str>().is_some_and(|text| text.contains(says)))
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        })
+        .unwrap();
     }
 
     #[test]

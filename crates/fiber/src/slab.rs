@@ -70,6 +70,11 @@ impl SlabStack {
     pub(crate) fn limit_address(&self) -> usize {
         self.limit.get()
     }
+
+    /// The address above the highest one.
+    pub(crate) fn base_address(&self) -> usize {
+        self.base.get()
+    }
 }
 
 impl Slab {

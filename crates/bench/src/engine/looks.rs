@@ -11,7 +11,7 @@
 //! The choice is a function of numbers that all ranks share. They look after the same steps, so none waits long for another.
 
 use super::recorder::{PIECE, Recorder};
-use crate::kernel::{Arithmetic, Pattern};
+use crate::kernel::{Arithmetic, Pattern, make_steps};
 use comm::Comm;
 use record::{Coverage, Payload, Verdict};
 use spec::Rng;
@@ -123,9 +123,7 @@ impl Looks {
                 here -= piece;
                 let warm = piece.min(untimed);
                 untimed -= warm;
-                for _ in 0..warm {
-                    let _ = pattern.step();
-                }
+                make_steps(comm, pattern, warm, |_| ());
                 if let Some(recorder) = recorder.as_deref_mut() {
                     recorder.piece(comm, pattern, piece - warm);
                 }

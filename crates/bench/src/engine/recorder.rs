@@ -3,7 +3,7 @@
 //! A step costs one look at the clock: the end of a step is the start of the next. Times wait in a small array and enter the
 //! histogram after the block, outside the timed region.
 
-use crate::kernel::Pattern;
+use crate::kernel::{Pattern, make_steps};
 use comm::Comm;
 use record::{Batches, Histogram, Metric};
 use spec::{Time, Work};
@@ -51,10 +51,7 @@ impl Recorder {
         }
         let waits = pattern.waits();
         let start = comm.now();
-        for _ in 0..steps {
-            let done = pattern.step();
-            self.stamps.push((comm.now(), done));
-        }
+        make_steps(comm, pattern, steps, |done| self.stamps.push((comm.now(), done)));
         let began = start + waits * u64::from(steps);
         self.time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(began));
         // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.

@@ -1,6 +1,6 @@
 //! All-gather round a ring: what a rank receives from its left it passes on to its right, until everybody has everything.
 
-use crate::kernel::{Kernel, Loops, Pattern, Room, Setup, Traits};
+use crate::kernel::{Kernel, Loops, Pattern, Room, Setup, Traits, Turn};
 use crate::payload::Mail;
 use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::Metric;
@@ -36,16 +36,24 @@ struct Allgather<'c> {
     comm: &'c dyn Comm,
     size: usize,
     round: u64,
+    /// Exchanges of a step that is made in turns.
+    turns: usize,
     mail: Mail,
 }
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, others) = (setup.params.size("size"), setup.comm.size() - 1);
     let mail = Mail::new(setup.payload, size, (1, others), others);
-    Ok(Box::new(Allgather { comm: setup.comm, size, round: 0, mail }))
+    Ok(Box::new(Allgather { comm: setup.comm, size, round: 0, turns: 0, mail }))
 }
 
 impl Allgather<'_> {
+    /// What a step does.
+    fn done(&self) -> Work {
+        let sent = self.comm.size() as u64 - 1;
+        Work::messages(sent, sent * self.size as u64)
+    }
+
     /// Who sent first what is in a lane.
     fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
         let (me, n) = (self.comm.rank(), self.comm.size());
@@ -68,8 +76,27 @@ impl Pattern for Allgather<'_> {
                 Buffer::Len(len) => Data::Len(len),
             };
         }
-        let sent = n as u64 - 1;
-        Some(Work::messages(sent, sent * self.size as u64))
+        Some(self.done())
+    }
+
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
+    fn turn(&mut self) -> Turn {
+        let (me, n) = (self.comm.rank(), self.comm.size());
+        let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+        if self.turns == 0 {
+            let _ = self.mail.step();
+        }
+        let (into, data) = (Buffer::Len(self.size), Data::Len(self.size));
+        self.comm.exchange(&mut [Op::Recv { from: left, tag: TAG, into }, Op::Send { to: right, tag: TAG, data }]);
+        self.turns += 1;
+        if self.turns < n - 1 {
+            return Turn::More;
+        }
+        self.turns = 0;
+        Turn::Last(Some(self.done()))
     }
 
     crate::payload::looks_at_mail!(by round);

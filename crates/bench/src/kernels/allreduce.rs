@@ -1,8 +1,8 @@
 //! All-reduce of doubles: 8 bytes as a canary, 6.5 MB as the gradient exchange of deep learning.
 
-use crate::kernel::{Asked, Congesting, Declares, Kernel, Pattern, Setup, Traits};
+use crate::kernel::{Asked, Congesting, Declares, Kernel, Pattern, Setup, Traits, Turn};
 use crate::payload::{Slots, Tally, unchecked};
-use comm::{Comm, Reduce, Refusal, Vector};
+use comm::{Comm, Reduce, Refusal, Vector, collectives};
 use record::{Coverage, Metric, Payload, Role, Verdict};
 use spec::{Card, Kind, Param, ReadParams, Work};
 
@@ -45,6 +45,8 @@ struct Allreduce<'c> {
     carried: bool,
     elements: usize,
     round: u64,
+    /// Rounds of a step that is made in turns.
+    turns: u32,
     slots: Slots,
     /// The elements of each slot; empty if data is not carried. The result of a step replaces its input.
     values: Vec<f64>,
@@ -71,6 +73,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         carried: setup.payload == Payload::Checked,
         elements,
         round: 0,
+        turns: 0,
         slots: Slots::new(8 * elements),
         values: Vec::new(),
         fresh: ALL,
@@ -171,6 +174,22 @@ impl Pattern for Allreduce<'_> {
             Some(values) => self.comm.allreduce(Vector::Values(values), Reduce::Sum),
         }
         Some(Work::messages(1, 8 * elements as u64))
+    }
+
+    fn in_turns(&self) -> bool {
+        (!self.carried || self.slots.spared()) && collectives::has_rounds(self.comm.size(), self.elements)
+    }
+
+    fn turn(&mut self) -> Turn {
+        if self.turns == 0 {
+            self.slots.begin();
+        }
+        if collectives::allreduce_round(self.comm, self.elements, self.turns) {
+            self.turns += 1;
+            return Turn::More;
+        }
+        self.turns = 0;
+        Turn::Last(Some(Work::messages(1, 8 * self.elements as u64)))
     }
 
     fn holds(&self) -> u32 {

@@ -1,8 +1,8 @@
 //! All-to-all: the machine's own collective as a canary, the pairwise exchange that GPCNeT uses as a congestor, and all messages at once.
 
-use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Traits};
+use crate::kernel::{Alias, Asked, Congesting, Kernel, Loops, Pattern, Room, Setup, Traits, Turn};
 use crate::payload::Mail;
-use comm::{Comm, Op, Refusal, Tag};
+use comm::{Buffer, Comm, Data, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
 use spec::{Card, Kind, Param, Params, ReadParams, Work};
 
@@ -154,6 +154,8 @@ struct Pairwise<'c> {
     each: usize,
     /// The exchange that was last, 1 to n - 1 in turn.
     last: usize,
+    /// Exchanges of a step that is made in turns.
+    turns: usize,
     round: u64,
     /// Lanes that the partners of a step take in turn.
     lanes: usize,
@@ -169,7 +171,7 @@ fn start_pairwise(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     };
     let lanes = each.min(APART);
     let mail = Mail::new(setup.payload, size, (1, lanes), lanes);
-    Ok(Box::new(Pairwise { comm: setup.comm, size, each, last: all, round: 0, lanes, mail }))
+    Ok(Box::new(Pairwise { comm: setup.comm, size, each, last: all, turns: 0, round: 0, lanes, mail }))
 }
 
 /// Whom exchange `i` of rank `me` of `n` sends to and receives from.
@@ -178,7 +180,24 @@ fn partners(me: usize, n: usize, i: usize) -> (usize, usize) {
     if n.is_power_of_two() { (me ^ i, me ^ i) } else { ((me + i) % n, (me + n - i) % n) }
 }
 
+/// The exchange after one, of 1 to n - 1: exchange 0, which the original has, would be of a rank with itself.
+fn after(last: usize, n: usize) -> usize {
+    last % (n - 1) + 1
+}
+
 impl Pairwise<'_> {
+    /// Goes on to the next exchange: whom it sends to and receives from.
+    fn advance(&mut self) -> (usize, usize) {
+        self.last = after(self.last, self.comm.size());
+        partners(self.comm.rank(), self.comm.size(), self.last)
+    }
+
+    /// What a step does.
+    fn done(&self) -> Work {
+        // `sent` takes a number of ranks and leaves one out: the rank itself.
+        sent(self.each + 1, self.size)
+    }
+
     /// Who sent what is in a lane.
     fn sender(&self) -> impl Fn(u64, usize) -> (usize, u32) + use<> {
         let (me, n, each, last, lanes) = (self.comm.rank(), self.comm.size(), self.each, self.last, self.lanes);
@@ -196,15 +215,33 @@ impl Pattern for Pairwise<'_> {
         let (me, n) = (self.comm.rank(), self.comm.size());
         let (out, mut into) = self.mail.step();
         for i in 0..self.each {
-            // From 1 to n - 1: exchange 0, which the original has, would be of a rank with itself.
-            self.last = self.last % (n - 1) + 1;
+            self.last = after(self.last, n);
             let (to, from) = partners(me, n, self.last);
             let receive = Op::Recv { from, tag: TAG, into: into.lane(i % self.lanes) };
             self.comm.exchange(&mut [receive, Op::Send { to, tag: TAG, data: out.lane(0) }]);
         }
         self.mail.overwritten((self.each - self.lanes) as u64);
-        // `sent` takes a number of ranks and leaves one out: the rank itself.
-        Some(sent(self.each + 1, self.size))
+        Some(self.done())
+    }
+
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
+    fn turn(&mut self) -> Turn {
+        if self.turns == 0 {
+            let _ = self.mail.step();
+        }
+        let (to, from) = self.advance();
+        let (into, data) = (Buffer::Len(self.size), Data::Len(self.size));
+        self.comm.exchange(&mut [Op::Recv { from, tag: TAG, into }, Op::Send { to, tag: TAG, data }]);
+        self.turns += 1;
+        if self.turns < self.each {
+            return Turn::More;
+        }
+        self.turns = 0;
+        self.mail.overwritten((self.each - self.lanes) as u64);
+        Turn::Last(Some(self.done()))
     }
 
     crate::payload::looks_at_mail!(by round);
@@ -233,6 +270,10 @@ impl Posted<'_> {
 }
 
 impl Pattern for Posted<'_> {
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
     fn step(&mut self) -> Option<Work> {
         let (me, n) = (self.comm.rank(), self.comm.size());
         let (out, into) = self.mail.step();

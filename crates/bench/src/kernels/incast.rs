@@ -97,6 +97,10 @@ impl Pattern for TwoSided<'_> {
         self.mail.spare(spare);
     }
 
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
     fn step(&mut self) -> Option<Work> {
         let n = self.comm.size();
         let (out, mut into) = self.mail.step();
@@ -189,6 +193,10 @@ impl Pattern for Put<'_> {
         self.mail.spare(spare);
     }
 
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
     fn step(&mut self) -> Option<Work> {
         let (slot, me) = (self.slots.begin(), self.comm.rank());
         let (out, _) = self.mail.step();
@@ -263,6 +271,10 @@ impl Pattern for Get<'_> {
 
     fn spare(&mut self, spare: bool) {
         self.mail.spare(spare);
+    }
+
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
     }
 
     fn step(&mut self) -> Option<Work> {

@@ -4,9 +4,9 @@
 //! The ring of a block is a pure function of (seed, block), so no rank needs to be told.
 
 use super::WINDOW;
-use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits};
+use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits, Turn};
 use crate::payload::Mail;
-use comm::{Comm, Op, Refusal, Tag};
+use comm::{Comm, Op, Refusal, Tag, collectives};
 use record::Metric;
 
 use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
@@ -111,6 +111,8 @@ struct Ring<'c> {
     round: u64,
     left: usize,
     right: usize,
+    /// Turns that have been made of a step.
+    turns: u32,
     /// Lane 0 goes left, lane 1 goes right. Lanes `2 i` come from the left, `2 i + 1` from the right.
     mail: Mail,
 }
@@ -128,6 +130,7 @@ fn start(setup: Setup<'_>, sync: bool) -> Result<Box<dyn Pattern + '_>, Refusal>
         round: 0,
         left: 0,
         right: 0,
+        turns: 0,
         mail: Mail::new(setup.payload, size, (2, 2 * window), 2 * window),
     }))
 }
@@ -191,6 +194,25 @@ impl Pattern for Ring<'_> {
             self.comm.barrier();
         }
         Some(self.work)
+    }
+
+    fn in_turns(&self) -> bool {
+        self.mail.is_empty()
+    }
+
+    fn turn(&mut self) -> Turn {
+        let rounds = if self.sync { collectives::barrier_rounds(self.comm.size()) } else { 0 };
+        match self.turns {
+            0 if self.window == 1 => self.exchange_one(),
+            0 => self.exchange_window(),
+            turn => collectives::barrier_round(self.comm, turn - 1),
+        }
+        self.turns += 1;
+        if self.turns <= rounds {
+            return Turn::More;
+        }
+        self.turns = 0;
+        Turn::Last(Some(self.work))
     }
 
     // All ranks look at as many bytes after the same step, so a look keeps nobody waiting for long.

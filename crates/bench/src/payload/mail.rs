@@ -143,6 +143,11 @@ impl Mail {
         self.slots.spare(spare);
     }
 
+    /// Whether the next steps carry nothing.
+    pub fn is_empty(&self) -> bool {
+        !self.carried || self.slots.spared()
+    }
+
     /// The buffers of the step that begins.
     pub fn step(&mut self) -> (Outgoing<'_>, Incoming<'_>) {
         let Mail { size, sends, receives, .. } = *self;

@@ -19,12 +19,17 @@ const ELEMENT: usize = size_of::<f64>();
 
 /// Combines vectors element by element; every rank gets the same bits.
 pub fn allreduce<C: Comm + ?Sized>(comm: &C, values: Vector<'_>, how: Reduce) {
-    // On two ranks both move the whole vector once, and doubling needs one message less.
-    if comm.size() > 2 && values.len() * ELEMENT / comm.size() >= RING_BLOCK {
+    if is_long(comm.size(), values.len()) {
         ring_allreduce(comm, values, how)
     } else {
         doubling_allreduce(comm, values, how)
     }
+}
+
+/// Whether the ring is taken.
+fn is_long(size: usize, len: usize) -> bool {
+    // On two ranks both move the whole vector once, and doubling needs one message less.
+    size > 2 && len * ELEMENT / size >= RING_BLOCK
 }
 
 /// All-reduce by recursive doubling: log2(size) rounds of the whole vector.
@@ -32,35 +37,68 @@ pub fn allreduce<C: Comm + ?Sized>(comm: &C, values: Vector<'_>, how: Reduce) {
 /// With size = 2^k + extra, each of the first `extra` even ranks folds its vector into its odd neighbour, sits out, and gets
 /// the result back.
 pub fn doubling_allreduce<C: Comm + ?Sized>(comm: &C, values: Vector<'_>, how: Reduce) {
-    let (rank, size, len) = (comm.rank(), comm.size(), values.len());
-    if len == 0 || size == 1 {
+    let len = values.len();
+    if len == 0 {
         return;
     }
     let mut values = InFlight::new(values, len);
-    let all = || 0..len;
-    let power = 1 << size.ilog2();
-    let extra = size - power;
-    let paired = rank < 2 * extra;
-    if paired && rank.is_multiple_of(2) {
-        values.send(comm, rank + 1, all());
-        values.recv(comm, rank + 1, all(), None);
-        return;
+    for round in (0..).map_while(|round| doubling_round(comm.rank(), comm.size(), round)) {
+        let (give, take) = (round.to.map_or(0..0, |_| 0..len), round.from.map_or(0..0, |_| 0..len));
+        let how = Some(how).filter(|_| round.combines);
+        values.swap(comm, (round.to.unwrap_or(0), give), (round.from.unwrap_or(0), take), how);
     }
-    if paired {
-        values.recv(comm, rank - 1, all(), Some(how));
+}
+
+/// What a rank does in a round of recursive doubling, always with the whole vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    to: Option<Rank>,
+    from: Option<Rank>,
+    /// What comes is combined with what is there; otherwise it is the result.
+    combines: bool,
+}
+
+/// The rounds of a rank, from 0 on, until there are no more.
+fn doubling_round(rank: Rank, size: usize, round: u32) -> Option<Round> {
+    let rounds = size.ilog2();
+    let extra = size - (1 << rounds);
+    let (paired, mut round) = (rank < 2 * extra, round);
+    if paired && rank.is_multiple_of(2) {
+        let other = Some(rank + 1);
+        return [(other, None), (None, other)].get(round as usize).map(|&(to, from)| Round {
+            to,
+            from,
+            combines: false,
+        });
+    }
+    if paired && round == 0 {
+        return Some(Round { to: None, from: Some(rank - 1), combines: true });
+    }
+    round -= u32::from(paired);
+    if round >= rounds {
+        let result = Round { to: Some(rank.wrapping_sub(1)), from: None, combines: false };
+        return (paired && round == rounds).then_some(result);
     }
     // The ranks that take part, numbered without gaps, and back.
     let number = if paired { rank / 2 } else { rank - extra };
-    let rank_of = |number: usize| if number < extra { 2 * number + 1 } else { number + extra };
-    let mut bit = 1;
-    while bit < power {
-        let partner = rank_of(number ^ bit);
-        values.swap(comm, (partner, all()), (partner, all()), Some(how));
-        bit *= 2;
-    }
-    if paired {
-        values.send(comm, rank - 1, all());
-    }
+    let partner = number ^ (1 << round);
+    let partner = Some(if partner < extra { 2 * partner + 1 } else { partner + extra });
+    Some(Round { to: partner, from: partner, combines: true })
+}
+
+/// Whether an all-reduce of so many values can be made in turns, round by round: see [`allreduce_round`].
+pub fn has_rounds(size: usize, len: usize) -> bool {
+    len > 0 && !is_long(size, len)
+}
+
+/// One round of an all-reduce of `len` values that do not matter, from 0 on, for ranks that make it in turns. Whether there was one: if not,
+/// it is over.
+pub fn allreduce_round<C: Comm + ?Sized>(comm: &C, len: usize, round: u32) -> bool {
+    let Some(Round { to, from, .. }) = doubling_round(comm.rank(), comm.size(), round) else { return false };
+    let mut values = InFlight::new(Vector::Len(len), len);
+    let (give, take) = (to.map_or(0..0, |_| 0..len), from.map_or(0..0, |_| 0..len));
+    values.swap(comm, (to.unwrap_or(0), give), (from.unwrap_or(0), take), None);
+    true
 }
 
 /// All-reduce by a ring: reduce-scatter, then all-gather, each size - 1 rounds of one share of the vector.
@@ -103,14 +141,6 @@ impl<'a> InFlight<'a> {
             Vector::Len(_) => Vec::new(),
         };
         InFlight { values, bytes }
-    }
-
-    fn send<C: Comm + ?Sized>(&mut self, comm: &C, to: Rank, range: Range<usize>) {
-        self.swap(comm, (to, range), (to, 0..0), None);
-    }
-
-    fn recv<C: Comm + ?Sized>(&mut self, comm: &C, from: Rank, range: Range<usize>, how: Option<Reduce>) {
-        self.swap(comm, (from, 0..0), (from, range), how);
     }
 
     /// Sends the elements of one range and receives those of another, which are combined with what is there or, with no

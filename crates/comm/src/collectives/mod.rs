@@ -16,9 +16,9 @@ mod bcast;
 mod fold;
 mod gather;
 
-pub use allreduce::{RING_BLOCK, allreduce, doubling_allreduce, ring_allreduce};
+pub use allreduce::{RING_BLOCK, allreduce, allreduce_round, doubling_allreduce, has_rounds, ring_allreduce};
 pub use alltoall::alltoall;
-pub use barrier::barrier;
+pub use barrier::{barrier, barrier_round, barrier_rounds};
 pub use bcast::bcast;
 pub use fold::fold;
 pub use gather::gather;

@@ -47,6 +47,8 @@ pub(crate) struct Rank {
     /// Its copies to ranks of the same node are under way until then.
     copying: u64,
     pub(crate) blocked: Blocked,
+    /// It makes a turn that it has lent, which ends where it would wait.
+    pub(crate) lent: bool,
     /// Meetings that are over and not yet asked for.
     pub(crate) outcomes: Vec<(MeetingKey, u64, Agreed)>,
 }
@@ -88,7 +90,7 @@ impl Host {
     pub(crate) fn new(fabric: &Fabric, part: &PartInfo) -> Host {
         let config = &fabric.config;
         let count = part.nodes.len() * config.ranks_per_node;
-        let rank = || Rank { clock: 0, copying: 0, blocked: Blocked::No, outcomes: Vec::new() };
+        let rank = || Rank { clock: 0, copying: 0, blocked: Blocked::No, lent: false, outcomes: Vec::new() };
         // Messages of a pair may overtake each other by routing, round a fault, by a loss, in different classes, or by different ways.
         let overtaking = !fabric.routing.in_order()
             || !fabric.faults.is_empty()

@@ -73,15 +73,43 @@ impl<'a, 'f> SimComm<'a, 'f> {
     /// Waits for a group and hands out what came with each of its operations.
     fn wait_for(&self, group: u32, each: impl FnMut(Option<Box<[u8]>>)) {
         // The borrow ends with this block: the loop needs the part while the fiber is suspended.
-        let must_wait = {
+        let (must_wait, lent) = {
             let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
-            host.wait_for(net, self.seat.local, group)
+            let rank = &host.ranks[self.seat.local as usize];
+            let (lent, waits) = (rank.lent, matches!(rank.blocked, Blocked::Group(_)));
+            assert!(!(lent && waits), "a turn waits for one exchange or transfer, as the last thing it does");
+            (host.wait_for(net, self.seat.local, group), lent)
         };
+        if must_wait && lent {
+            return;
+        }
         if must_wait {
             self.seat.suspender.suspend();
         }
         let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
         host.finish(net, group, each);
+    }
+
+    /// Makes turns until one waits. Whether one does: if not, they are over.
+    fn turn(&self, turn: &mut dyn FnMut() -> bool) -> bool {
+        let local = self.seat.local as usize;
+        {
+            let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+            // What the turn before has waited for.
+            if let Blocked::Group(group) = host.ranks[local].blocked {
+                host.finish(net, group, |payload| assert!(payload.is_none(), "a message of a turn has data"));
+            }
+            host.ranks[local].lent = true;
+        }
+        loop {
+            let more = turn();
+            let rank = &mut self.seat.part.borrow_mut().host.ranks[local];
+            let waits = matches!(rank.blocked, Blocked::Group(_));
+            if waits || !more {
+                rank.lent = false;
+                return waits;
+            }
+        }
     }
 
     /// Waits for a group and copies out what was received.
@@ -199,6 +227,12 @@ impl Comm for SimComm<'_, '_> {
     fn exchange(&self, ops: &mut [Op<'_>]) {
         let group = self.start(ops);
         self.end(group, ops);
+    }
+    fn turns(&self, turn: &mut dyn FnMut() -> bool) -> bool {
+        if self.turn(turn) {
+            self.seat.suspender.lend(&mut || self.turn(turn));
+        }
+        true
     }
     fn overlap<'b>(&self, work: &mut dyn FnMut(&mut dyn Pending<'b>)) {
         let mut pending = SimPending { comm: self, sets: Vec::new() };
