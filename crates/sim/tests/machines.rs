@@ -5,6 +5,7 @@ mod common;
 use comm::Comm;
 use common::{recv, run, send};
 use spec::{Rng, permutation};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tailback_sim::{BUILTIN, Config, Description, Reach, Simulator, builtin, describe, draw};
 
@@ -45,6 +46,54 @@ fn wrong_machines_are_caught() {
         let error = check(text).expect_err(reason);
         assert!(error.contains(reason), "{error}, not {reason}");
     }
+}
+
+/// A number of an element of a picture.
+fn number(element: &str, name: &str) -> f64 {
+    let value = element.split(&format!(" {name}=\"")).nth(1).expect(name);
+    value.split('"').next().expect(name).parse().expect(name)
+}
+
+/// Switches and NICs of each group, and global cables of each pair of them, as a picture shows them.
+type Groups = (Vec<(usize, usize)>, BTreeMap<(usize, usize), usize>);
+
+fn groups(config: &Config) -> Groups {
+    let svg = draw(config).unwrap();
+    let elements: Vec<&str> = svg.split('<').collect();
+    let titled =
+        |kind: &'static str| elements.windows(2).filter(move |e| e[0].starts_with(kind) && e[1].contains("title>"));
+    // Switches of a group that have no nodes are a box of their own.
+    let (mut found, mut boxes) = (Vec::new(), Vec::new());
+    for e in titled("rect ") {
+        let counts: Vec<usize> = e[1].split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
+        let [group, switches, nics] = counts[..] else { continue };
+        found.resize(found.len().max(group + 1), (0, 0));
+        found[group] = (found[group].0 + switches, found[group].1 + nics);
+        let middle = |from, size| number(e[0], from) + number(e[0], size) / 2.0;
+        boxes.push((middle("x", "width"), middle("y", "height"), group));
+    }
+    let at = |x: f64, y: f64| boxes.iter().find(|b| (b.0 - x).abs() + (b.1 - y).abs() < 1.0).expect("a box").2;
+    let mut cables = BTreeMap::new();
+    for e in titled("line ").filter(|e| e[1].ends_with(" global")) {
+        let (a, b) = (at(number(e[0], "x1"), number(e[0], "y1")), at(number(e[0], "x2"), number(e[0], "y2")));
+        let count: usize = e[1].trim_start_matches("title>").split(' ').next().unwrap().parse().unwrap();
+        *cables.entry((a.min(b), a.max(b))).or_default() += count;
+    }
+    (found, cables)
+}
+
+#[test]
+fn uneven_groups_have_their_nodes_and_cables() {
+    let text = "nodes = 73\n[nic]\nper_node = 2\nswitches = 2\n[topology]\nkind = \"dragonfly\"\nendpoints = 2\nglobal = 3\n\
+        group_switches = \"30*2, 16*2\"\ngroup_nodes = \"28, 30, 0, 15\"";
+    let pairs = |big, small| {
+        let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        pairs.into_iter().map(|pair| (pair, if pair == (0, 1) { big } else { small })).collect()
+    };
+    let nics = vec![(30, 56), (30, 60), (16, 0), (16, 30)];
+    // A third of the global cables of the group that has fewer, or as many as are given.
+    assert_eq!(groups(&Config::from_toml(text).unwrap()), (nics.clone(), pairs(30, 16)));
+    assert_eq!(groups(&Config::from_toml(&format!("{text}\npair_links = 7")).unwrap()), (nics, pairs(7, 7)));
 }
 
 /// The mean latency of GPCNeT's random ring on an idle machine with one rank per node: a step is an exchange of 8 bytes with

@@ -2,6 +2,7 @@
 
 mod common;
 
+use comm::Comm;
 use common::{machine, recv, run, send};
 use spec::Time;
 use std::sync::Mutex;
@@ -70,16 +71,44 @@ fn threads_do_not_matter() {
         for routing in ROUTINGS {
             let hash = |threads| {
                 let m = machine(&text(topology, routing.card.name, 8, threads));
-                run(&m, |comm| {
-                    for shift in 1..comm.size() {
-                        let (to, from) =
-                            ((comm.rank() + shift) % comm.size(), (comm.rank() + comm.size() - shift) % comm.size());
-                        comm.exchange(&mut [send(to, 1, 30_000), recv(from, 1, 30_000)]);
-                    }
-                });
+                run(&m, shifts);
                 m.stats().log_hash
             };
             assert_eq!(hash(1), hash(2), "{} {}", topology.card.name, routing.card.name);
+        }
+    }
+}
+
+/// Each rank sends to every other and receives from every other.
+fn shifts(comm: &dyn Comm) {
+    for shift in 1..comm.size() {
+        let (to, from) = ((comm.rank() + shift) % comm.size(), (comm.rank() + comm.size() - shift) % comm.size());
+        comm.exchange(&mut [send(to, 1, 30_000), recv(from, 1, 30_000)]);
+    }
+}
+
+/// Groups that differ in their switches and nodes behave as others do.
+#[test]
+fn uneven_groups_conform() {
+    let dragonfly = "kind = \"dragonfly\"\ngroup_switches = \"3, 1, 4, 2\"\nglobal = 3\nendpoints = 2\ngroup_nodes = \"2, 1, 0, 2\"";
+    let aries = "kind = \"aries\"\ngroup_chassis = \"1, 3, 2\"\nslots = 2\nendpoints = 1\nblue_links = 3\ngroup_nodes = \"1, 3, 1\"";
+    for shape in [dragonfly, aries] {
+        let m = |routing: &str, threads: usize| {
+            let parts = format!("threads = {threads}\nthreads_from = 0\n[routing]\nkind = \"{routing}\"");
+            machine(&format!("nodes = 5\nranks_per_node = 1\n{parts}\n[topology]\n{shape}\n[nic]\nrate = \"4GB/s\"\n"))
+        };
+        run(&m("ugal", 1), |comm| comm::conformance::run_all(comm, |_| ()));
+        for to in 1..5 {
+            let m = m("minimal", 1);
+            assert_eq!(measured(&m, 0, to, 5000), m.zero_load(0, to, 5000), "{shape}: 0 -> {to}");
+        }
+        for routing in ROUTINGS {
+            let [one, two] = [1, 2].map(|threads| {
+                let m = m(routing.card.name, threads);
+                run(&m, shifts);
+                m.stats().log_hash
+            });
+            assert_eq!(one, two, "{} {shape}", routing.card.name);
         }
     }
 }

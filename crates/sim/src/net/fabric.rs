@@ -119,12 +119,14 @@ fn named<E>(what: &str, table: &'static [E], card: fn(&E) -> &Card, name: &str) 
 }
 
 /// Everything that defines a machine, by name: its knobs, its lines of the tables with their parameters, its faults.
-fn facts(config: &Config, params: [(&str, &Params); 3]) -> Vec<(String, String)> {
+fn facts(config: &Config, params: [(&Card, &str, &Params); 3]) -> Vec<(String, String)> {
     let mut facts = config.facts();
     let names = [&config.topology.0, &config.routing.0, &config.control.0];
-    for ((section, params), name) in params.into_iter().zip(names) {
+    for ((card, section, params), name) in params.into_iter().zip(names) {
         facts.push((section.into(), name.clone()));
-        facts.extend(params.iter().map(|(k, v)| (format!("{section}.{k}"), v.clone())));
+        // A list that is empty unless given says nothing when it is empty.
+        let said = params.iter().filter(|(k, v)| !v.is_empty() || !card.param(k).default.is_empty());
+        facts.extend(said.map(|(k, v)| (format!("{section}.{k}"), v.clone())));
     }
     facts.extend(config.fault_facts());
     facts
@@ -150,7 +152,8 @@ impl Fabric {
         let t = chosen.topology.card.resolve(&config.topology.1)?;
         let r = chosen.routing.card.resolve(&config.routing.1)?;
         let c = chosen.control.card.resolve(&config.control.1)?;
-        let facts = facts(&config, [("topology", &t), ("routing", &r), ("control", &c)]);
+        let cards = [&chosen.topology.card, &chosen.routing.card, &chosen.control.card];
+        let facts = facts(&config, [(cards[0], "topology", &t), (cards[1], "routing", &r), (cards[2], "control", &c)]);
         let topology = (chosen.topology.build)(&t, &config).map_err(ConfigError::Absurd)?;
         let routing = (chosen.routing.build)(&r).map_err(ConfigError::Absurd)?;
         let control = (chosen.control.build)(&c, &config).map_err(ConfigError::Absurd)?;
@@ -489,10 +492,10 @@ fn wired(topology: &dyn Topology, config: &Config) -> Result<Wiring, ConfigError
     if config.allocation == Allocation::Scattered {
         wiring.scatter(nics, config.nodes, config.seed);
     }
-    if wiring.attached.len() < config.endpoints() {
+    if wiring.room() < config.endpoints() {
         return Err(ConfigError::Absurd(format!(
             "the topology has room for {} endpoints and the machine has {} (nodes x nic.per_node)",
-            wiring.attached.len(),
+            wiring.room(),
             config.endpoints()
         )));
     }

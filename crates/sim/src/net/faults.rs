@@ -207,8 +207,8 @@ impl Topology for Survivors<'_> {
     fn detour_hops(&self, from: Switch, middle: Switch, to: Switch) -> u32 {
         self.fabric.topology.detour_hops(from, middle, to)
     }
-    fn may_detour(&self, source: Endpoint, hop: Hop) -> bool {
-        self.fabric.topology.may_detour(source, hop)
+    fn may_detour(&self, at: Switch, hop: Hop) -> bool {
+        self.fabric.topology.may_detour(at, hop)
     }
 }
 

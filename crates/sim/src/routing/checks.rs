@@ -1,4 +1,4 @@
-//! Every routing of the table on every topology: each packet arrives, by ports and channels that exist, and in order if it
+//! Every routing of the table on every topology in every shape: each packet arrives, by ports and channels that exist, and in order if it
 //! says so. A wrong routing for each of these shows that the check finds it.
 
 use super::*;
@@ -12,17 +12,17 @@ use crate::topology::TOPOLOGIES;
 /// Cables after which a packet will never arrive: more than any detour of a small shape has.
 const LOST: usize = 32;
 
-/// Walks every pair of endpoints of every topology several times.
+/// Walks every pair of endpoints of every topology in every shape several times.
 fn check(entry: &RoutingEntry) -> Result<(), String> {
     for topology in TOPOLOGIES {
-        let (nodes, more) = topology.shapes[0];
-        let text = format!("nodes = {nodes}\n[topology]\nkind = \"{}\"\n{more}\n", topology.card.name);
-        let config = Config::from_toml(&text).map_err(|e| e.to_string())?;
-        let chosen = Chosen { topology, routing: entry, control: &CONTROLS[0] };
-        let fabric = Fabric::of(&config, chosen).map_err(|e| e.to_string())?;
-        for from in 0..nodes as Endpoint {
-            for to in 0..nodes as Endpoint {
-                let what = |e| format!("{} on {}, {from} to {to}: {e}", entry.card.name, topology.card.name);
+        for &(nodes, more) in topology.shapes {
+            let (kind, routing) = (topology.card.name, entry.card.name);
+            let text = format!("nodes = {nodes}\n[topology]\nkind = \"{kind}\"\n{more}\n");
+            let config = Config::from_toml(&text).map_err(|e| e.to_string())?;
+            let chosen = Chosen { topology, routing: entry, control: &CONTROLS[0] };
+            let fabric = Fabric::of(&config, chosen).map_err(|e| e.to_string())?;
+            for (from, to) in (0..nodes * nodes).map(|i| ((i / nodes) as Endpoint, (i % nodes) as Endpoint)) {
+                let what = |e| format!("{routing} on {kind} {more}, {from} to {to}: {e}");
                 let first = walk(&fabric, from, to, 0).map_err(what)?;
                 for seed in 1..4 {
                     let again = walk(&fabric, from, to, seed).map_err(what)?;

@@ -78,7 +78,7 @@ impl Routing for Ugal {
         let to = at.towards(trip);
         at.topology.ways(at.switch, to, at.ways);
         let (mut port, load) = at.least_loaded(self.minimal);
-        let may = trip.hop.hops == 0 || (self.progressive && at.topology.may_detour(trip.source, trip.hop));
+        let may = trip.hop.hops == 0 || (self.progressive && at.topology.may_detour(at.switch, trip.hop));
         if may && trip.middle.is_none() {
             let cost = load * u64::from(at.topology.hops(at.switch, trip.to.switch));
             // A detour costs at least the bias, so that an idle network is never asked.

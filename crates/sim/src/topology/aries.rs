@@ -1,7 +1,8 @@
 //! Cray's Aries dragonfly (XC30, XC40, XC50): groups of 6 chassis of 16 switches, cabled as rows and columns.
 
-use super::dragonfly::{checked, groups_for};
-use super::groups::Measures;
+use super::dragonfly::checked;
+use super::groups::{Group, Measures};
+use super::sizes::{GROUP_NODES, Sized, sized};
 use super::{Cable, Hops, MOST, Reach, Topology, TopologyEntry};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams};
@@ -17,6 +18,13 @@ pub const ARIES: TopologyEntry = TopologyEntry {
             Param::new("chassis", Kind::Count, "6", "chassis per group").up_to(MOST),
             Param::new("slots", Kind::Count, "16", "switches per chassis").up_to(MOST),
             Param::new("endpoints", Kind::Count, "4", "endpoints per switch").up_to(MOST),
+            Param::new(
+                "group_chassis",
+                Kind::Text,
+                "",
+                "chassis of each group if they differ, a list like 6*14, 3; empty = as `chassis`",
+            ),
+            GROUP_NODES,
             Param::new("green_links", Kind::Count, "1", "cables between two of a chassis").up_to(MOST),
             Param::new("black_links", Kind::Count, "3", "cables between two of a slot").up_to(MOST),
             // Edison's number; it differs from system to system.
@@ -37,6 +45,8 @@ pub const ARIES: TopologyEntry = TopologyEntry {
         (24, "chassis = 3\nslots = 4\nendpoints = 1\nblue_links = 1"),
         (18, "chassis = 3\nslots = 2\nendpoints = 1\nblue_links = 5\nblack_links = 2"),
         (6, "chassis = 3\nslots = 2\nendpoints = 1"),
+        (14, "group_chassis = \"2*2, 1, 4\"\nslots = 2\nendpoints = 1\nblue_links = 3"),
+        (13, "group_chassis = \"3, 1, 2\"\nslots = 3\nendpoints = 1\nblue_links = 2\ngroup_nodes = \"8, 0, 5\""),
     ],
 };
 
@@ -47,29 +57,35 @@ fn build(params: &Params, config: &Config) -> Result<Box<dyn Topology>, String> 
             return Err(format!("aries: {name}={}: choose 1 to 1024", count(name)));
         }
     }
-    let switches = count("chassis") * count("slots");
-    let groups = groups_for("aries", count("groups"), switches * count("endpoints"), config.endpoints())?;
-    let (blue, room) = (count("blue_links") * (groups - 1), count("blue_ports") * switches);
+    let places = count("slots") * count("endpoints");
+    let Sized { sizes, nodes } = sized("aries", (params, config), ("group_chassis", "chassis"), places)?;
+    let (groups, others) = (sizes.len(), sizes.len() - 1);
+    // The group with the fewest ports decides.
+    let switches = sizes.iter().copied().min().unwrap_or(1) * count("slots");
+    let (blue, room) = (count("blue_links") * others, count("blue_ports") * switches);
     // With one group `blue` is 0, so the division below is by 1 at least.
     if blue > room {
         return Err(format!(
             "aries: blue_links={}: {groups} groups need {blue} blue ports per group and its {switches} switches have {room}; \
              at most {} cables per pair of groups",
             count("blue_links"),
-            room / (groups - 1)
+            room / others
         ));
     }
     let (rate, latency) = (params.rate("local_rate"), params.time("local_latency"));
     let local = |kind| Cable { rate, latency, reach: Reach::Local, kind };
     let (rate, latency) = (params.rate("global_rate"), params.time("global_latency"));
-    let m = Measures {
-        groups,
-        chassis: count("chassis"),
+    let group = |(number, &chassis): (usize, &usize)| Group {
+        chassis,
         slots: count("slots"),
+        pair_links: if others > 0 { count("blue_links") } else { 0 },
+        nodes: nodes.as_ref().map(|nodes| nodes[number]),
+    };
+    let m = Measures {
+        groups: sizes.iter().enumerate().map(group).collect(),
         endpoints: count("endpoints"),
         row_links: count("green_links"),
         column_links: count("black_links"),
-        pair_links: if groups > 1 { count("blue_links") } else { 0 },
         row: local("green"),
         column: local("black"),
         global: Cable { rate, latency, reach: Reach::Global, kind: "blue" },

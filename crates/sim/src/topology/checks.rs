@@ -51,6 +51,52 @@ fn nics_are_dealt_to_switches() {
     }
 }
 
+/// Groups of so many places at each switch, how many nodes they have at most, and the switches that are nodes' in their order.
+type Ended = (&'static [(&'static [usize], usize)], usize, usize, &'static [&'static [Switch]]);
+
+/// No node lies in two groups that end, none has more than it may, and the other places are nobody's.
+#[test]
+fn nodes_stay_in_their_group() {
+    const MANY: usize = 99;
+    let table: [Ended; 6] = [
+        // The third place of each is nobody's.
+        (&[(&[3], MANY), (&[3], MANY)], 2, 1, &[&[0, 0], &[1, 1]]),
+        (&[(&[2, 2], 1), (&[2, 2], 2)], 2, 1, &[&[0, 0], &[2, 2], &[3, 3]]),
+        (&[(&[2, 2], 0), (&[2, 2], 1)], 2, 2, &[&[2, 3]]),
+        // A third switch is dealt with none of the next group.
+        (&[(&[2, 2, 2], MANY), (&[2, 2], MANY)], 2, 2, &[&[0, 1], &[0, 1], &[2, 2], &[3, 4], &[3, 4]]),
+        (&[(&[2, 2, 2], 2), (&[2, 2], 1)], 4, 2, &[&[0, 1, 0, 1], &[3, 4, 3, 4]]),
+        (&[(&[1, 1, 1], MANY)], 2, 2, &[&[0, 1]]),
+    ];
+    for (groups, nics, switches, expected) in table {
+        let mut wiring = Wiring::default();
+        for (group, (each, nodes)) in groups.iter().enumerate() {
+            for &places in *each {
+                let switch = wiring.switch(group as u32);
+                (0..places).for_each(|_| {
+                    wiring.attach(switch);
+                });
+            }
+            wiring.end_group(*nodes);
+        }
+        let before: BTreeSet<Plug> = wiring.attached.iter().copied().collect();
+        wiring.deal(nics, switches);
+        let nodes = |wiring: &Wiring| -> Vec<Vec<Switch>> {
+            let room = &wiring.attached[..wiring.room()];
+            room.chunks(nics).map(|node| node.iter().map(|p| p.0).collect()).collect()
+        };
+        assert_eq!(nodes(&wiring), expected, "{groups:?} {nics} {switches}");
+        assert_eq!(wiring.attached.iter().copied().collect::<BTreeSet<_>>(), before);
+        // Scattered, nodes take the same places in some order.
+        wiring.scatter(nics, 1, 7);
+        let sorted = |mut nodes: Vec<Vec<Switch>>| {
+            nodes.sort();
+            nodes
+        };
+        assert_eq!(sorted(nodes(&wiring)), sorted(expected.iter().map(|n| n.to_vec()).collect()));
+    }
+}
+
 #[test]
 fn nodes_are_scattered_over_the_places() {
     let lay = |seed| {
@@ -206,7 +252,7 @@ impl Dependencies<'_> {
             }
             let hop = Hop { vc, hops, came_by };
             let mut middles = vec![middle];
-            if self.detours && middle.is_none() && self.fabric.topology.may_detour(source, hop) {
+            if self.detours && middle.is_none() && self.fabric.topology.may_detour(at, hop) {
                 middles.extend((0..60).map(|_| self.fabric.topology.middle(at, to.switch, &mut rng)));
                 middles.sort_unstable();
                 middles.dedup();

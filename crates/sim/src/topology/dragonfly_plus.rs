@@ -16,9 +16,7 @@
 
 use super::dragonfly::groups_for;
 use super::groups::third_group;
-use super::{
-    Cable, Endpoint, Hop, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring, pick,
-};
+use super::{Cable, Hop, Hops, MOST, Port, Reach, Switch, Target, Topology, TopologyEntry, Ways, Wiring, pick};
 use crate::Config;
 use spec::{Card, Kind, Param, Params, ReadParams, Rng};
 
@@ -305,7 +303,7 @@ impl Topology for DragonflyPlus {
 
     /// A packet may still be turned away at the first spine.
     #[inline]
-    fn may_detour(&self, _: Endpoint, hop: Hop) -> bool {
+    fn may_detour(&self, _: Switch, hop: Hop) -> bool {
         hop.hops <= 1
     }
 }

@@ -21,6 +21,7 @@ mod grid;
 mod groups;
 mod hyperx;
 mod single;
+mod sizes;
 mod torus;
 
 use crate::Config;
@@ -112,9 +113,9 @@ pub trait Topology: Send + Sync {
         Vec::new()
     }
 
-    /// Whether a packet that has come so far may still be sent on a detour (progressive routing): the virtual channels must
-    /// last. At its first switch it always may.
-    fn may_detour(&self, _source: Endpoint, hop: Hop) -> bool {
+    /// Whether a packet that has come as far as `at` may still be sent on a detour (progressive routing): the virtual channels
+    /// must last. At its first switch it always may.
+    fn may_detour(&self, _at: Switch, hop: Hop) -> bool {
         hop.hops == 0
     }
 }
@@ -188,8 +189,12 @@ pub struct Wiring {
     /// Each switch's group: switches of one group are simulated together, and groups in parallel.
     pub(crate) groups: Vec<u32>,
     pub(crate) ports: Vec<Port>,
-    /// Each endpoint's switch and port.
+    /// Each endpoint's switch and port. [`Wiring::deal`] puts them in the order in which nodes take them.
     pub(crate) attached: Vec<Plug>,
+    /// Places among these, the last ones, that no node can take.
+    pub(crate) unused: usize,
+    /// Where groups end in `attached` that no node reaches beyond, and how many nodes each has at most.
+    ends: Vec<(usize, usize)>,
     pub(crate) cables: Vec<(Plug, Plug, Cable)>,
 }
 
@@ -208,6 +213,12 @@ impl Wiring {
         port
     }
 
+    /// Ends a group: of the places attached since the last one ended so many nodes take theirs, and none takes some of them and
+    /// some of the next group. Without ends nodes take all places one after another.
+    pub fn end_group(&mut self, nodes: usize) {
+        self.ends.push((self.attached.len(), nodes));
+    }
+
     /// Lays a cable and returns the port at either end.
     pub fn cable(&mut self, a: Switch, b: Switch, cable: Cable) -> (Port, Port) {
         let (pa, pb) = (self.port(a), self.port(b));
@@ -215,29 +226,27 @@ impl Wiring {
         (pa, pb)
     }
 
-    /// Deals the NICs of each node to so many neighbouring switches in turn, instead of attaching all to one.
+    /// Puts the places in the order in which nodes take them: group by group, and the NICs of each node at so many neighbouring
+    /// switches in turn, instead of all at one.
     pub(crate) fn deal(&mut self, nics: usize, switches: usize) {
-        if switches == 1 {
-            return;
+        let all = std::mem::take(&mut self.attached);
+        let (mut rest, mut first) = (Vec::new(), 0);
+        // What lies behind the last end is one group without a limit.
+        for &(end, nodes) in self.ends.iter().chain([&(all.len(), usize::MAX)]) {
+            let places = dealt(&all[first..end], nics, switches);
+            let used = (places.len() / nics).min(nodes) * nics;
+            self.attached.extend_from_slice(&places[..used]);
+            rest.extend_from_slice(&places[used..]);
+            first = end;
         }
-        let own: Vec<&[Plug]> = self.attached.chunk_by(|a, b| a.0 == b.0).collect();
-        let (mut dealt, mut rest) = (Vec::with_capacity(self.attached.len()), Vec::new());
-        for set in own.chunks(switches) {
-            // Places of a node at each switch; what fills no node is left for the end, and so is a set that is not whole.
-            let each = nics / switches;
-            let nodes = if set.len() < switches { 0 } else { set.iter().map(|s| s.len() / each).min().unwrap_or(0) };
-            for node in 0..nodes {
-                dealt.extend((0..nics).map(|nic| set[nic % switches][node * each + nic / switches]));
-            }
-            set.iter().for_each(|own| rest.extend_from_slice(&own[nodes * each..]));
-        }
-        dealt.append(&mut rest);
-        self.attached = dealt;
+        self.unused = rest.len();
+        self.attached.append(&mut rest);
     }
 
     /// Gives so many nodes random places, in the order of the places.
     pub(crate) fn scatter(&mut self, nics: usize, nodes: usize, seed: u64) {
-        let places: Vec<&[Plug]> = self.attached.chunks_exact(nics).collect();
+        let room = self.room();
+        let places: Vec<&[Plug]> = self.attached[..room].chunks_exact(nics).collect();
         let mut taken = permutation(&mut Rng::new(seed, "allocation", 0), places.len());
         taken.truncate(nodes);
         taken.sort_unstable();
@@ -249,9 +258,34 @@ impl Wiring {
         self.attached = chosen.chain(others).chain([rest]).flatten().copied().collect();
     }
 
+    /// Places that nodes can take.
+    pub(crate) fn room(&self) -> usize {
+        self.attached.len() - self.unused
+    }
+
     fn port(&mut self, of: Switch) -> Port {
         let port = self.ports[of as usize];
         self.ports[of as usize] = port + 1;
         port
     }
+}
+
+/// The places of a group, which are listed switch by switch, in the order in which nodes take them.
+fn dealt(attached: &[Plug], nics: usize, switches: usize) -> Vec<Plug> {
+    if switches == 1 {
+        return attached.to_vec();
+    }
+    let own: Vec<&[Plug]> = attached.chunk_by(|a, b| a.0 == b.0).collect();
+    let (mut dealt, mut rest) = (Vec::with_capacity(attached.len()), Vec::new());
+    for set in own.chunks(switches) {
+        // Places of a node at each switch; what fills no node is left for the end, and so is a set that is not whole.
+        let each = nics / switches;
+        let nodes = if set.len() < switches { 0 } else { set.iter().map(|s| s.len() / each).min().unwrap_or(0) };
+        for node in 0..nodes {
+            dealt.extend((0..nics).map(|nic| set[nic % switches][node * each + nic / switches]));
+        }
+        set.iter().for_each(|own| rest.extend_from_slice(&own[nodes * each..]));
+    }
+    dealt.append(&mut rest);
+    dealt
 }
