@@ -325,7 +325,8 @@ pub enum Turn {
 /// can, which gives the same to the bit; else as calls that wait.
 pub fn make_steps(comm: &dyn Comm, pattern: &mut (dyn Pattern + '_), count: u32, mut told: impl FnMut(Option<Work>)) {
     let (mut left, mut done) = (count, None);
-    let in_turns = pattern.in_turns()
+    let in_turns = count > 0
+        && pattern.in_turns()
         && comm.turns(&mut || {
             // What the last turn has started is complete by now.
             if let Some(work) = done.take() {

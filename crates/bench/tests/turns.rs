@@ -3,20 +3,23 @@
 mod common;
 
 use comm::{Comm, Machine, Op};
-use common::wrap::{ClockSkew, Wrapped};
-use record::{Metric, Payload, Verdict};
+use common::wrap::{Blocking, Wrapped};
+use record::{Layout, Metric, Payload, RunRecord, Verdict};
 use sim::{PortCounters, Stats};
 use spec::{Card, Params, Time, Work};
 use std::sync::Mutex;
 use tailback_bench::kernel::{Traits, Turn, make_steps};
-use tailback_bench::{Arithmetic, KERNELS, Kernel, Pattern, Setup, called};
+use tailback_bench::{Arithmetic, KERNELS, Kernel, Pattern, Seat, Setup, Site, called, suite};
 
 const STEPS: u32 = 5;
 
-/// What every rank did, and when each step was over; what the network did.
+/// When each step of a rank was over, and what it did.
+type Stamps = Vec<(Time, Option<Work>)>;
+
+/// What every rank did; what the network did.
 #[derive(Debug, PartialEq)]
 struct Ran {
-    steps: Vec<(usize, Vec<(Time, Option<Work>)>)>,
+    steps: Vec<(usize, Stamps)>,
     stats: Stats,
     ports: Vec<PortCounters>,
 }
@@ -27,9 +30,7 @@ fn ran(kernel: &Kernel, params: &Params, ranks: usize, in_turns: bool) -> Result
     let machine = common::machine(ranks.div_ceil(3), 3.min(ranks));
     let (kept, turns) = (Mutex::new(Vec::new()), Mutex::new(true));
     let body = |world: &dyn Comm| {
-        // A hook that changes nothing, over a communicator that knows no turns.
-        let hook = ClockSkew(0);
-        let blocking = Wrapped::new(world, &hook);
+        let blocking = Wrapped::new(world, &Blocking);
         let here: &dyn Comm = if in_turns { world } else { &blocking };
         let setup = Setup { seed: 7, payload: Payload::Lengths, ..Setup::new(here, params, Arithmetic::on(here)) };
         let Ok(mut pattern) = (kernel.start)(setup) else { return };
@@ -38,6 +39,7 @@ fn ran(kernel: &Kernel, params: &Params, ranks: usize, in_turns: bool) -> Result
             pattern.arrange(round);
             pattern.renew(STEPS);
             *turns.lock().unwrap() &= pattern.in_turns();
+            #[expect(clippy::disallowed_methods, reason = "when a step is over is what is compared")]
             make_steps(here, &mut *pattern, STEPS, |done| stamps.push((world.now(), done)));
         }
         drop(pattern);
@@ -85,6 +87,40 @@ fn every_kernel_is_the_same_in_turns() {
     for name in ["p2p-lat", "p2p-bw-sync", "allreduce", "a2a", "p2p-incast", "put-incast", "get-bcast"] {
         assert!(in_turns.contains(&name), "{name} is not among {in_turns:?}");
     }
+}
+
+/// A whole run without data: canaries alone and beside loads in bursts, on a machine whose ranks are in turns or not.
+fn whole(in_turns: bool) -> (RunRecord, Stats) {
+    let given = [
+        ("canaries", "p2p-lat,p2p-bw-sync:32KiB,allreduce"),
+        ("congestors", "a2a,p2p-incast,put-incast,get-bcast"),
+        ("burst", "200us"),
+        ("rest", "50us"),
+        ("time", "2ms"),
+        ("placements", "1"),
+    ];
+    let (nodes, ranks) = (15, 2);
+    let site = Site::new(Layout::even(nodes, ranks), false);
+    let suite = suite("gpcnet").expect("it is in the table");
+    let plan = suite.plan_on(&common::params(&given), &site, 3, Payload::Lengths).expect("it can be planned");
+    let machine = common::machine(nodes as usize, ranks as usize);
+    let kept = common::Kept::default();
+    let body = |world: &dyn Comm| {
+        let blocking = Wrapped::new(world, &Blocking);
+        let here: &dyn Comm = if in_turns { world } else { &blocking };
+        tailback_bench::run(here, Seat::find(here), &plan, &common::facts(), &kept);
+    };
+    machine.run(&body).expect("the plan runs to its end");
+    (kept.0.into_inner().unwrap().pop().expect("at least one phase"), machine.stats())
+}
+
+#[test]
+fn a_whole_run_is_the_same_in_turns() {
+    let ((turns, after), (calls, then)) = (whole(true), whole(false));
+    assert_eq!(after, then);
+    assert_eq!(serde_json::to_string(&turns).unwrap(), serde_json::to_string(&calls).unwrap());
+    let loaded = |p: &record::PhaseRecord| p.jobs.iter().filter(|j| j.role == record::Role::Background).count();
+    assert!(turns.phases.iter().any(|p| loaded(p) == 4), "nothing was loaded");
 }
 
 /// A kernel that says that its steps can be made in turns, and what each turn does.
@@ -144,7 +180,7 @@ fn kernels_that_only_claim_it_are_caught() {
                 comm.charge(Work::flops(1_000 * (1 + comm.rank() as u64)));
             }),
         ),
-        ("a turn waits for one exchange", claims!("hasty", |comm| (0..2).for_each(|_| exchange(comm)))),
+        ("a turn waits once", claims!("hasty", |comm| (0..2).for_each(|_| exchange(comm)))),
         (
             "can only say that it waits",
             claims!("social", |comm| {

@@ -202,6 +202,11 @@ pub trait Pending<'b> {
 pub trait PendingSum {
     /// Waits for it; every rank gets the same value.
     fn wait(self: Box<Self>) -> f64;
+    /// Its value for a turn (see [`Comm::turns`]), if it is there; if not, that is what the turn waits for, and the next one asks again. On
+    /// a machine without turns nobody asks.
+    fn ask(&mut self) -> Option<f64> {
+        None
+    }
 }
 
 /// Memory that the other ranks of a communicator can read and write.
@@ -232,9 +237,9 @@ pub trait Comm {
     fn exchange(&self, ops: &mut [Op<'_>]);
     /// Calls `turn` until it returns false, if this machine has a better way for that than a loop; if not, returns false and calls nothing.
     ///
-    /// Each call waits for at most one exchange or transfer, as the last thing it does, and none of its messages has data: so nothing of a
-    /// rank is in the middle of anything between two calls, and a machine of many ranks can make their turns without their stacks.
-    /// What it starts is complete when the next call begins.
+    /// Each call waits for at most one exchange, transfer or sum, as the last thing it does, and none of its messages has data: so nothing
+    /// of a rank is in the middle of anything between two calls, and a machine of many ranks can make their turns without their stacks.
+    /// What it waits for is complete when the next call begins.
     fn turns(&self, _turn: &mut dyn FnMut() -> bool) -> bool {
         false
     }

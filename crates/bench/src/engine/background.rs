@@ -11,8 +11,8 @@ use super::heart::Heart;
 use super::looks::{End, Looks};
 use super::partial::Partial;
 use super::recorder::Recorder;
-use crate::kernel::Pattern;
-use comm::{Comm, Pending, Set, overlap};
+use crate::kernel::{Pattern, Turn};
+use comm::{Comm, Pending, PendingSum, Set, overlap};
 use record::{Ended, Metric, Phase, Pulse, Role, Stop};
 use spec::Time;
 
@@ -73,8 +73,10 @@ pub(super) fn load(
         orders.heart.tell(Beat::Block);
         let begin = world.now();
         let leader = part.leads().then_some(Leader { told, pending, orders, begin, burst: begin, step_s: None });
-        let pattern = pattern.as_deref_mut();
-        batches(world, part, pattern, leader, orders, (&mut looks, &mut recorder));
+        let group = &*part.group;
+        // The first step tells how long steps take.
+        let (looks, recorder) = (&mut looks, &mut recorder);
+        Batches { world, group, leader, orders, looks, recorder, steps: 1, start: begin }.run(pattern.as_deref_mut());
         partial.elapsed = world.now().since(begin).secs();
     });
     if let Some(pattern) = pattern {
@@ -87,36 +89,99 @@ pub(super) fn load(
 }
 
 /// Batch after batch, until the leader has said to stop.
-fn batches(
-    world: &dyn Comm,
-    part: &Part<'_>,
-    mut pattern: Option<&mut (dyn Pattern + '_)>,
-    mut leader: Option<Leader<'_, '_>>,
-    orders: &Orders<'_>,
-    (looks, recorder): (&mut Looks, &mut Recorder),
-) {
-    let (stop, heart) = (orders.stop, orders.heart);
-    // The first step tells how long steps take.
-    let mut steps = 1;
-    loop {
-        let start = world.now();
-        let wish = leader.as_mut().map_or(0, |l| l.wish(start));
-        let sum = part.group.start_sum(wish as f64);
-        if let Some(pattern) = pattern.as_deref_mut() {
-            looks.block(world, pattern, (0, steps), End::Open, Some(recorder));
+struct Batches<'a, 'b, 'c> {
+    world: &'a dyn Comm,
+    group: &'a dyn Comm,
+    leader: Option<Leader<'b, 'c>>,
+    orders: &'a Orders<'a>,
+    looks: &'a mut Looks,
+    recorder: &'a mut Recorder,
+    /// Of the present batch.
+    steps: u32,
+    start: Time,
+}
+
+impl<'a> Batches<'a, '_, '_> {
+    fn run(&mut self, pattern: Option<&mut (dyn Pattern + '_)>) {
+        match pattern {
+            // Who leads looks whether it is told to stop, which may take it a while.
+            Some(pattern) if self.leader.is_none() && self.looks.rest(pattern) && pattern.in_turns() => {
+                if !self.in_turns(pattern) {
+                    self.one_by_one(Some(pattern));
+                }
+            }
+            pattern => self.one_by_one(pattern),
         }
-        let agreed = sum.wait() as u64;
+    }
+
+    fn one_by_one(&mut self, mut pattern: Option<&mut (dyn Pattern + '_)>) {
+        loop {
+            let sum = self.begin();
+            if let Some(pattern) = pattern.as_deref_mut() {
+                let (counts, recorder) = ((0, self.steps), Some(&mut *self.recorder));
+                self.looks.block(self.world, pattern, counts, End::Open, recorder);
+            }
+            if !self.end(sum.wait() as u64) {
+                return;
+            }
+        }
+    }
+
+    /// The same in turns, if the machine makes any: where nobody looks at data, a block is its steps and nothing else.
+    fn in_turns(&mut self, pattern: &mut (dyn Pattern + '_)) -> bool {
+        let (waits, world) = (pattern.waits(), self.world);
+        let mut sum: Option<Box<dyn PendingSum + 'a>> = None;
+        let (mut left, mut since, mut done) = (0, Time::ZERO, None);
+        world.turns(&mut || {
+            loop {
+                if let Some(work) = done.take()
+                    && (self.recorder.stamp(world.now(), work) || left == 0)
+                {
+                    self.recorder.close(since, waits);
+                    since = world.now();
+                }
+                if left > 0 {
+                    if let Turn::Last(work) = pattern.turn() {
+                        left -= 1;
+                        done = Some(work);
+                    }
+                    return true;
+                }
+                if let Some(under_way) = &mut sum {
+                    let Some(agreed) = under_way.ask() else { return true };
+                    self.recorder.end(self.steps);
+                    if !self.end(agreed as u64) {
+                        return false;
+                    }
+                }
+                sum = Some(self.begin());
+                (left, since) = (self.steps, world.now());
+            }
+        })
+    }
+
+    /// A batch begins: the sum of what the leader wants is under way.
+    fn begin(&mut self) -> Box<dyn PendingSum + 'a> {
+        self.start = self.world.now();
+        let wish = self.leader.as_mut().map_or(0, |l| l.wish(self.start));
+        self.group.start_sum(wish as f64)
+    }
+
+    /// A batch is over, and this is what the leader wants. Whether there is another one.
+    fn end(&mut self, agreed: u64) -> bool {
+        let (world, heart) = (self.world, self.orders.heart);
         heart.tell(Beat::Block);
-        let step_s = world.now().since(start).secs() / f64::from(steps);
-        leader.iter_mut().for_each(|leader| leader.step_s = Some(step_s));
-        steps = (agreed / STEP) as u32;
+        let step_s = world.now().since(self.start).secs() / f64::from(self.steps);
+        self.leader.iter_mut().for_each(|leader| leader.step_s = Some(step_s));
+        self.steps = (agreed / STEP) as u32;
         if agreed & STOP != 0 {
-            break;
+            return false;
         }
-        if let (true, Some(pulse)) = (agreed & REST != 0, stop.pulse) {
+        if let (true, Some(pulse)) = (agreed & REST != 0, self.orders.stop.pulse) {
             rest(world, heart, pulse);
-            leader.iter_mut().for_each(|leader| leader.burst = world.now());
+            self.leader.iter_mut().for_each(|leader| leader.burst = world.now());
         }
+        true
     }
 }
 

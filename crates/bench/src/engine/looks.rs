@@ -137,6 +137,11 @@ impl Looks {
         recorder?.end(steps)
     }
 
+    /// Whether nobody looks at the steps of a load any more, because they carry nothing: its blocks are its steps and nothing else.
+    pub fn rest(&self, pattern: &dyn Pattern) -> bool {
+        !self.sparing && self.begun && pattern.holds() == u32::MAX
+    }
+
     /// What is left to be looked at when a load is over.
     pub fn finish(&mut self, comm: &dyn Comm, pattern: &mut dyn Pattern) {
         if pattern.holds() == u32::MAX {

@@ -51,8 +51,22 @@ impl Recorder {
         }
         let waits = pattern.waits();
         let start = comm.now();
-        make_steps(comm, pattern, steps, |done| self.stamps.push((comm.now(), done)));
-        let began = start + waits * u64::from(steps);
+        make_steps(comm, pattern, steps, |done| {
+            self.stamp(comm.now(), done);
+        });
+        self.close(start, waits);
+    }
+
+    /// A timed step is over. Whether the piece has to be closed before the next.
+    #[inline]
+    pub fn stamp(&mut self, now: Time, done: Option<Work>) -> bool {
+        self.stamps.push((now, done));
+        self.stamps.len() == PIECE as usize
+    }
+
+    /// Ends a piece of a block that began at a time.
+    pub fn close(&mut self, start: Time, waits: Time) {
+        let began = start + waits * self.stamps.len() as u64;
         self.time += self.stamps.last().map_or(Time::ZERO, |(end, _)| end.since(began));
         // The histogram is fed between two pieces; `time` holds the pieces alone, so that is not timed.
         self.empty_stamps(start, waits);

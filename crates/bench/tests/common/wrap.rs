@@ -1,6 +1,6 @@
 //! A machine with something changed on the way to it: clocks that differ, messages that are counted or spoiled, work that is not done.
 
-use comm::{Access, Comm, Data, Node, Op, Pending, PendingSum, Rank, Refusal, Set, Window};
+use comm::{Access, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Set, Vector, Window};
 use spec::{Time, Work};
 use std::cell::Cell;
 
@@ -20,6 +20,19 @@ pub trait Hook {
     }
     /// Something that the machine does over so many ranks without operations.
     fn collective(&self, _ranks: usize) {}
+    /// Whether what the harness agrees on goes the machine's own way, and not in messages that the hook sees.
+    fn beside(&self) -> bool {
+        false
+    }
+}
+
+/// Changes nothing; but whoever is wrapped makes no turns.
+pub struct Blocking;
+
+impl Hook for Blocking {
+    fn beside(&self) -> bool {
+        true
+    }
 }
 
 /// A communicator with a hook. Collectives are made of its own operations, so that the hook sees their messages.
@@ -91,6 +104,16 @@ impl Comm for Wrapped<'_> {
     fn start_sum(&self, x: f64) -> Box<dyn PendingSum + '_> {
         self.hook.collective(self.size());
         self.inner.start_sum(x)
+    }
+    fn settle(&self, values: &mut [f64], how: Reduce) {
+        match values.len() {
+            _ if self.hook.beside() => self.inner.settle(values, how),
+            0 => self.barrier(),
+            _ => self.allreduce(Vector::Values(values), how),
+        }
+    }
+    fn counters(&self) -> Vec<(String, u64)> {
+        if self.hook.beside() { self.inner.counters() } else { Vec::new() }
     }
 }
 

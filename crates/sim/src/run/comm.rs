@@ -76,8 +76,8 @@ impl<'a, 'f> SimComm<'a, 'f> {
         let (must_wait, lent) = {
             let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
             let rank = &host.ranks[self.seat.local as usize];
-            let (lent, waits) = (rank.lent, matches!(rank.blocked, Blocked::Group(_)));
-            assert!(!(lent && waits), "a turn waits for one exchange or transfer, as the last thing it does");
+            let (lent, waits) = (rank.lent, rank.blocked != Blocked::No);
+            assert!(!(lent && waits), "a turn waits once, as the last thing it does");
             (host.wait_for(net, self.seat.local, group), lent)
         };
         if must_wait && lent {
@@ -95,16 +95,19 @@ impl<'a, 'f> SimComm<'a, 'f> {
         let local = self.seat.local as usize;
         {
             let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
-            // What the turn before has waited for.
-            if let Blocked::Group(group) = host.ranks[local].blocked {
-                host.finish(net, group, |payload| assert!(payload.is_none(), "a message of a turn has data"));
+            // What the turn before has waited for. For a sum it asks itself.
+            match host.ranks[local].blocked {
+                Blocked::Group(group) => {
+                    host.finish(net, group, |payload| assert!(payload.is_none(), "a message of a turn has data"));
+                }
+                _ => host.ranks[local].blocked = Blocked::No,
             }
             host.ranks[local].lent = true;
         }
         loop {
             let more = turn();
             let rank = &mut self.seat.part.borrow_mut().host.ranks[local];
-            let waits = matches!(rank.blocked, Blocked::Group(_));
+            let waits = rank.blocked != Blocked::No;
             if waits || !more {
                 rank.lent = false;
                 return waits;
@@ -164,6 +167,24 @@ impl<'a, 'f> SimComm<'a, 'f> {
             Agreed::Numbers(numbers) => numbers,
             Agreed::Joined(_) => unreachable!("a reduction ends with numbers"),
         }
+    }
+
+    /// The outcome of a meeting, if it is there and not still to come for a rank at this time; if not, the turn that is made waits for it.
+    fn came(&self, key: Key) -> Option<Agreed> {
+        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        let rank = &mut host.ranks[self.seat.local as usize];
+        assert!(rank.lent && rank.blocked == Blocked::No, "a turn waits once, as the last thing it does");
+        rank.blocked = Blocked::Meeting(key);
+        let i = rank.outcomes.iter().position(|o| o.0 == key)?;
+        let time = rank.outcomes[i].1;
+        rank.clock = rank.clock.max(time).max(net.clock.now);
+        if time > net.clock.now {
+            // As in `outcome`: ranks go on when it is time, not when outcomes are handed out.
+            net.clock.push(rank.clock, self.seat.world, Event::Resume(self.seat.local));
+            return None;
+        }
+        rank.blocked = Blocked::No;
+        Some(rank.outcomes.swap_remove(i).2)
     }
 
     /// Waits for the outcome of a meeting.
@@ -371,6 +392,12 @@ struct SimSum<'a, 'f> {
 impl PendingSum for SimSum<'_, '_> {
     fn wait(self: Box<Self>) -> f64 {
         self.comm.numbers(self.key)[0]
+    }
+    fn ask(&mut self) -> Option<f64> {
+        match self.comm.came(self.key)? {
+            Agreed::Numbers(numbers) => Some(numbers[0]),
+            Agreed::Joined(_) => unreachable!("a reduction ends with numbers"),
+        }
     }
 }
 
