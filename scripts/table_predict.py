@@ -1,0 +1,65 @@
+"""Tables of docs/validation/network.md and predictions.md about what simulated networks foretell. See scripts/table_makers.py."""
+import statistics
+
+from simulated import machine
+from table_run import digits, grid, per_cent, table
+
+CANARIES = ("p2p-lat", "p2p-bw-sync", "allreduce")
+
+# ---- Figures 8 to 10 of the GPCNeT paper
+
+# Counters as the paper's figures have them, as near as a simulated node comes; a stall is a time.
+COUNTED = {
+    "nic0.rx_bytes": "bytes over the last hop",
+    "nic0.tx_stalled_ps": "stalls of the NIC",
+    "switch.stalled_ps": "stalls of its switch's ports to switches",
+    "switch.waiting_byte_ns": "bytes that wait in the node's switch",
+}
+
+
+def rates(phase, counter, jobs=None):
+    """Growth per second on each node of these jobs; a counter that is not there stayed at 0."""
+    found = {c["job"]: c["per_node"] for c in phase["counters"] if c["name"] == f"machine.{counter}"}
+    wanted = [job for job in phase["counted"] if job != "idle" and jobs in (None, job)]
+    return [value / phase["elapsed_s"] for job in wanted for value in found.get(job, [0] * len(phase["counted"][job]))]
+
+
+def quantiles(values):
+    """10 %, median, 90 % and largest."""
+    ordered = sorted(values)
+    return [ordered[min(int(q * len(ordered)), len(ordered) - 1)] for q in (0.1, 0.5, 0.9)] + [ordered[-1]]
+
+
+def growth(phases, counter, test):
+    """Under load, in multiples of the quiet median; where that is 0 there are none: times in ms a second, bytes on average."""
+    quiet = statistics.median(rate for alone, _ in phases for rate in rates(alone, counter, test))
+    loaded = quantiles([rate for _, under in phases for rate in rates(under, counter)])
+    if quiet > 0:
+        return " / ".join(digits(value / quiet, 2) for value in loaded)
+    unit = "B" if counter.endswith("byte_ns") else "ms/s"
+    return "0 alone; " + " / ".join(digits(value * 1e-9, 2) for value in loaded) + f" {unit}"
+
+
+def ejection(phases, job, nic_rate):
+    """What came over the last hop to the root of an incast, as a share of its rate: the node with most in each run."""
+    shares = [max(rates(under, "nic0.rx_bytes", job)) / nic_rate for _, under in phases]
+    return f"{per_cent(min(shares))} to {per_cent(max(shares))}"
+
+
+@table("counters-loaded")
+def counters_loaded(run):
+    rows = []
+    for system, nodes, ranks, control, nic_rate in [("crystal", 64, 8, "as built", 8.5e9), ("osprey", 128, 8, "as built", 12.3e9), ("malbec", 120, 20, "as built", 12.3e9), ("malbec", 120, 20, "none", 12.3e9)]:
+        seen = {canary: [] for canary in CANARIES}
+        on = system if control == "as built" else machine(run.folder, system, control)
+        for seed in (1, 2, 3, 4, 5):
+            # One placement a run, so that each has its own length to divide by.
+            options = ["--nodes", nodes, "--ranks-per-node", ranks, "--placements", "1", "--rounds", "2", "--time", "4ms", "--threads", "1", "--payload", "lengths", "--seed", seed]
+            run.tailback("run", "gpcnet", "--on", on, *options, "--no-page", "--format", "fom", out="run")
+            phases = {(p["about"]["kind"], p["about"]["test"]): p for p in run.record("run")["phases"]}
+            for canary in CANARIES:
+                seen[canary].append((phases["alone", canary], phases["loaded", canary]))
+        name = f"{system.capitalize()} {nodes}x{ranks}" + ("" if control == "as built" else ", no control")
+        for canary, phases in seen.items():
+            rows.append([name, canary, *(growth(phases, counter, canary) for counter in COUNTED), *(ejection(phases, job, nic_rate) for job in ("p2p-incast", "put-incast"))])
+    return grid(["system", "beside", *COUNTED.values(), "into the root of p2p-incast, % of its rate", "of put-incast"], rows)
