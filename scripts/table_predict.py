@@ -1,8 +1,10 @@
 """Tables of docs/validation/network.md and predictions.md about what simulated networks foretell. See scripts/table_makers.py."""
+import csv
+import os
 import statistics
 
 from simulated import machine
-from table_run import digits, grid, per_cent, table
+from table_run import digits, grid, merits, per_cent, table
 
 CANARIES = ("p2p-lat", "p2p-bw-sync", "allreduce")
 
@@ -63,3 +65,65 @@ def counters_loaded(run):
         for canary, phases in seen.items():
             rows.append([name, canary, *(growth(phases, counter, canary) for counter in COUNTED), *(ejection(phases, job, nic_rate) for job in ("p2p-incast", "put-incast"))])
     return grid(["system", "beside", *COUNTED.values(), "into the root of p2p-incast, % of its rate", "of put-incast"], rows)
+
+
+# ---- the HPE guide
+
+TESTS = {
+    "p2p-lat": "RR Two-sided Lat (8 B)",
+    "get-lat": "RR Get Lat (8 B)",
+    "p2p-bw": "RR Two-sided BW (131072 B)",
+    "put-bw": "RR Put BW (131072 B)",
+    "p2p-bw-sync": "RR Two-sided BW+Sync (131072 B)",
+    "p2p-bw-nat": "Nat Two-sided BW (131072 B)",
+    "allreduce": "Multiple Allreduce (8 B)",
+    "alltoall": "Multiple Alltoall (4096 B)",
+}
+
+
+@table("hpe-guide")
+def hpe_guide(run):
+    with open(os.path.join(run.root, "crates/record/data/gpcnet_results.csv"), encoding="utf-8") as file:
+        guide = [line for line in csv.DictReader(file) if line["source"].endswith("fabric_validation_using_gpcnet_tests.md")]
+    size = ["--on", "aurora", "--nodes", "64", "--ranks-per-node", "32", "--threads", "1", "--payload", "lengths", "--format", "fom"]
+    # For each program and way to allocate, what seeds gave. The load test has three placements a seed; all nodes take part in the other.
+    found = {}
+    for allocation in ("contiguous", "scattered"):
+        for seed in (1, 2):
+            options = ["--placements", "3", "--rounds", "6", "--time", "20ms", "--allocation", allocation, "--seed", seed]
+            found.setdefault(("network_load_test", allocation), []).append(merits(run.tailback("run", "gpcnet", *size, *options, "--no-page", out="run")))
+        options = ["--rounds", "1", "--cut", "20", "--time", "20ms", "--allocation", allocation, "--seed", "1"]
+        found["network_test", allocation] = [merits(run.tailback("run", "network", *size, *options, "--no-page", out="run"))]
+    names, rows = {test: name for name, test in TESTS.items()}, []
+    for line in guide:
+        name, stat = names[line["test"]], {"avg": "avg", "99%": "p99"}[line["stat"]]
+        key = f"{name}.impact{'99' if stat == 'p99' else ''}" if line["phase"] == "impact" else f"{name}.{line['phase']}.{stat}"
+        cells = []
+        for allocation in ("contiguous", "scattered"):
+            values = [fom[key] for fom in found[line["program"], allocation] if key in fom]
+            few, many = (digits(f(values)) if values else "-" for f in (min, max))
+            cells.append(few if few == many else f"{few} to {many}")
+        rows.append([line["program"], line["phase"], name, line["stat"], *cells, line["value"], line["unit"]])
+    return grid(["program", "phase", "test", "", "one group", "scattered", "published", "unit"], rows)
+
+
+# ---- LUMI with and without its control
+
+
+def crab_lines(run, *options):
+    """What scripts/crab prints, by system, nodes, victim, bytes and aggressor."""
+    text = run.call(["scripts/crab", *options, run.program()], shown=["scripts/crab", *options, "tailback"])
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.strip().split("\n")[2:]]
+    return {(*line[:4], line[5]): line[6:] for line in cells}
+
+
+@table("crab-control")
+def crab_control(run):
+    options = ["--systems", "lumi", "--nodes", "32,64", "--bytes", "64,4096,262144", "--placements", "5", "--seed", "1"]
+    built, none = crab_lines(run, *options), crab_lines(run, *options, "--control", "none")
+    rows = []
+    for key, (average, _, tail) in built.items():
+        without, spread, without_tail = none[key]
+        (on, there), (on_tail, there_tail) = average.split(" / "), tail.split(" / ")
+        rows.append([*key, f"{on} / {without.split(' / ')[0]} / {there}", spread, f"{on_tail} / {without_tail.split(' / ')[0]} / {there_tail}"])
+    return grid(["system", "nodes", "victim", "bytes", "aggressor", "impact avg: with control / without / measured", "without, of placements", "99 %: with / without / measured"], rows)
