@@ -1,11 +1,9 @@
 """All-to-alls and ring all-gathers beside aggressors on half of an allocation, as HLC-Lab/CRAB measures them: one run. See scripts/crab."""
 import csv
-import json
 import os
-import subprocess
 import tempfile
 
-from simulated import ROOT, machine
+from simulated import ROOT, jobs, machine
 
 MEASURED = os.path.join(ROOT, "docs/validation/crab_impact.csv")
 AGGRESSORS = {"all-to-all": "a2a-posted:2MiB", "incast": "p2p-incast:2MiB"}
@@ -34,20 +32,11 @@ def run(options, system, nodes, aggressor, burst, sizes):
     with tempfile.TemporaryDirectory() as folder:
         words = [options.tailback, "run", "gpcnet", "--on", machine(folder, system, options.control), "--nodes", nodes, "--ranks-per-node", 1, "--allocation", options.allocation]
         words += ["--share", "50%", "--roles", "interleaved", "--congestors", AGGRESSORS[aggressor], "--canaries", ",".join(canaries), "--placements", options.placements]
-        words += ["--rounds", options.rounds, "--cut", options.cut, "--time", options.time, "--seed", options.seed, "--threads", options.threads, "--payload", "lengths", "--quiet", "--no-page", "--out", os.path.join(folder, "run")]
+        words += ["--rounds", options.rounds, "--cut", options.cut, "--time", options.time, "--seed", options.seed, "--threads", options.threads, "--payload", "lengths"]
         if burst:
             length, pause = burst.split("/")
             words += ["--burst", length, "--rest", pause]
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 5):
-            raise RuntimeError(f"{system} {nodes} {aggressor} {burst}: {(done.stderr.strip().splitlines() or [done.returncode])[-1]}")
-        with open(os.path.join(folder, "run", "run.json"), encoding="utf-8") as file:
-            record = json.load(file)
-    found = {}
-    for phase in record["phases"]:
-        about = phase["about"]
-        found.setdefault(about["test"], {})[about["kind"]] = next(j for j in phase["jobs"] if j["role"] == "measured")
-    return found
+        return jobs(words, getattr(options, "limit", None))
 
 
 def seconds(job, ranks):

@@ -1,7 +1,9 @@
 """What scripts share that simulate for hours: machine files with another control, and rows that are saved as they are made."""
 import csv
+import json
 import os
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -32,6 +34,27 @@ def commit():
     return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
 
 
+def jobs(words, limit=None):
+    """Runs a suite and returns the measured job of each test, `alone` and `loaded`. Fails with what the program said."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [str(word) for word in [*words, "--quiet", "--no-page", "--out", os.path.join(folder, "run")]]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
+        if done.returncode not in (0, 5):
+            raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+        with open(os.path.join(folder, "run", "run.json"), encoding="utf-8") as file:
+            record = json.load(file)
+    found = {}
+    for phase in record["phases"]:
+        about = phase["about"]
+        found.setdefault(about["test"], {})[about["kind"]] = next(j for j in phase["jobs"] if j["role"] == "measured")
+    return found
+
+
+def micros(text):
+    """Microseconds of a time that ends with its unit; 0 of none."""
+    return next((float(text.removesuffix(unit)) * many for unit, many in (("us", 1), ("ms", 1000)) if text.endswith(unit)), 0)
+
+
 class Rows:
     """A CSV of what was made so far: lines by the key of their row, each row in the place of what it was."""
 
@@ -56,3 +79,7 @@ class Rows:
             for key in sorted(rows, key=self.order):
                 out.writerows(rows[key])
         os.replace(self.path + ".new", self.path)
+
+
+PREDICTED = ["system", "nodes", "ranks_per_node", "victim", "bytes", "aggressor", "burst", "pause", "quiet", "quiet_p99", "loaded", "loaded_p99", "unit", "impacts", "placements", "measured_us", "seed", "commit", "seconds"]
+PREDICTIONS = Rows("predictions.csv", PREDICTED, PREDICTED[:8], lambda k: (k[0], int(k[1]), int(k[2]), k[3], int(k[4]), k[5], micros(k[6]), micros(k[7])))

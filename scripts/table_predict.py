@@ -3,7 +3,7 @@ import csv
 import os
 import statistics
 
-from simulated import machine
+from simulated import PREDICTIONS, machine, micros
 from table_run import digits, grid, merits, per_cent, table
 
 CANARIES = ("p2p-lat", "p2p-bw-sync", "allreduce")
@@ -127,3 +127,44 @@ def crab_control(run):
         (on, there), (on_tail, there_tail) = average.split(" / "), tail.split(" / ")
         rows.append([*key, f"{on} / {without.split(' / ')[0]} / {there}", spread, f"{on_tail} / {without_tail.split(' / ')[0]} / {there_tail}"])
     return grid(["system", "nodes", "victim", "bytes", "aggressor", "impact avg: with control / without / measured", "without, of placements", "99 %: with / without / measured"], rows)
+
+
+# ---- predictions
+
+
+def load(line):
+    return f"{line['burst']} on, {line['pause']} off" if line["burst"] else "steady"
+
+
+def foretold(line):
+    """Average impact: the median of placements and its range, then 99 % over 99 %."""
+    each = sorted(map(float, line["impacts"].split()))
+    tail = ""
+    if line["quiet_p99"] and line["loaded_p99"]:
+        times = float(line["loaded_p99"]) / float(line["quiet_p99"])
+        tail = f"; {1 / times if 'MiB' in line['unit'] else times:.3g}"
+    return f"{statistics.median(each):.3g} ({each[0]:.3g} to {each[-1]:.3g}){tail}"
+
+
+@table("predictions", needs="rows that scripts/predict has saved")
+def predictions(run):
+    """Only shows what docs/validation/predictions.csv has: its rows take days, and say themselves what made them."""
+    run.commands.append(["scripts/predict"])
+    lines = [line for row in PREDICTIONS.read().values() for line in row]
+    loads = sorted({(micros(line["burst"]), micros(line["pause"]), load(line)) for line in lines})
+    rows = {}
+    for line in lines:
+        key = (line["system"], f"{line['nodes']}x{line['ranks_per_node']}", line["victim"], line["bytes"], line["aggressor"])
+        rows.setdefault(key, {})[load(line)] = line
+    cells = []
+    for key, found in rows.items():
+        quiet = [float(line["quiet"]) for line in found.values()]
+        few, many = digits(min(quiet)), digits(max(quiet))
+        unit = next(iter(found.values()))["unit"]
+        cells.append([*key[:4], f"{few if few == many else f'{few} to {many}'} {unit}", key[4], *(foretold(found[name[-1]]) if name[-1] in found else "-" for name in loads)])
+    made = {}
+    for line in lines:
+        made.setdefault((line["system"], line["nodes"], line["commit"], line["seed"], line["placements"]), []).append(float(line["seconds"]))
+    counts = [[*key, len(seconds), digits(sum(seconds)), digits(max(seconds))] for key, seconds in made.items()]
+    header = ["system", "nodes x ranks", "victim", "bytes", "alone", "beside", *(name[-1] for name in loads)]
+    return grid(header, cells) + "\n\n" + grid(["system", "nodes", "made at", "seed", "placements", "lines", "s in all", "s at most"], counts)
