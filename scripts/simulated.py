@@ -8,7 +8,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # Files of saved rows, in docs/validation.
-SAVED = ("table2.csv", "predictions.csv")
+SAVED = ("table2.csv", "predictions.csv", "twins.csv")
 
 
 def machine(folder, system, control="as built"):
@@ -83,3 +83,10 @@ class Rows:
 
 PREDICTED = ["system", "nodes", "ranks_per_node", "victim", "bytes", "aggressor", "burst", "pause", "quiet", "quiet_p99", "loaded", "loaded_p99", "unit", "impacts", "placements", "measured_us", "seed", "commit", "seconds"]
 PREDICTIONS = Rows("predictions.csv", PREDICTED, PREDICTED[:8], lambda k: (k[0], int(k[1]), int(k[2]), k[3], int(k[4]), k[5], micros(k[6]), micros(k[7])))
+
+TWINS = Rows(
+    "twins.csv",
+    ["seed", "network", "told", "near", "wrong", "held", "together", "kept", "threshold", "hidden_threshold", "impacts", "tails", "predicted", "measure_s", "fit_s", "commit"],
+    ("seed",),
+    lambda k: int(k[0]),
+)
