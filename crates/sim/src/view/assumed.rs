@@ -107,13 +107,19 @@ fn times(kind: Kind, value: &str, factor: f64) -> Option<String> {
     (moved != "0").then_some(moved)
 }
 
+/// One of two other words of a choice, if there are as many.
+fn other(choices: &[&str], value: &str, second: bool) -> Option<String> {
+    choices.iter().filter(|c| **c != value).nth(usize::from(second)).map(|c| c.to_string())
+}
+
 /// The file with less or more of an uncertain number, and that number: an end of its interval, or, if it is assumed, divided or multiplied
-/// by a factor. Nothing where it is no number that can be moved.
+/// by a factor. Of an assumed word, two others. Nothing where it cannot be moved.
 pub fn moved(text: &str, which: &Uncertain, more: bool, factor: f64) -> Option<(String, String)> {
     let kind = param(text, which)?.kind;
-    let value = match &which.interval {
-        Some(ends) => times(kind, &ends[usize::from(more)], 1.0)?,
-        None => times(kind, &which.value, if more { factor } else { 1.0 / factor }).filter(|v| *v != which.value)?,
+    let value = match (&which.interval, kind) {
+        (None, Kind::Choice(choices)) => other(choices, &which.value, more)?,
+        (Some(ends), _) => times(kind, &ends[usize::from(more)], 1.0)?,
+        (None, _) => times(kind, &which.value, if more { factor } else { 1.0 / factor }).filter(|v| *v != which.value)?,
     };
     let lines = text.lines().enumerate().map(|(line, content)| match line == which.line {
         true => format!("{} = \"{value}\"\n", which.key),
@@ -127,22 +133,24 @@ mod tests {
     use super::*;
     use crate::{BUILTIN, Config};
 
-    const FILE: &str = "nodes = 8  # assumed: few\n[nic]\nrate = \"10GB/s\"   # measured\nlatency = \"50ns\" # assumed\n# assumed\nmtu = 512\n\
+    const FILE: &str = "nodes = 8  # assumed: few\n[switch]\nqueueing = \"voq\" # assumed\n[nic]\nrate = \"10GB/s\"   # measured\nlatency = \"50ns\" # assumed\n# assumed\nmtu = 512\n\
         [topology]\nkind = \"fat-tree\" # assumed\ntaper = 1 # assumed: none\n[control]\nkind = \"none\"\n";
 
     #[test]
     fn what_is_assumed_is_found_and_moved() {
         let names: Vec<String> = assumed(FILE).iter().map(|a| a.to_string()).collect();
-        assert_eq!(names, ["nodes", "nic.latency", "topology.kind", "topology.taper"]);
+        assert_eq!(names, ["nodes", "switch.queueing", "nic.latency", "topology.kind", "topology.taper"]);
         let all = assumed(FILE);
         let at =
             |i: usize, more| moved(FILE, &all[i], more, 2.0).map(|(text, value)| (Config::from_toml(&text), value));
         let (config, value) = at(0, true).unwrap();
         assert_eq!((config.unwrap().nodes, value.as_str()), (16, "16"));
-        let (config, value) = at(1, false).unwrap();
+        let words = [false, true].map(|more| at(1, more).map(|(config, value)| (config.is_ok(), value)).unwrap());
+        assert_eq!(words, [(true, "fifo".to_string()), (true, "columns".to_string())]);
+        let (config, value) = at(2, false).unwrap();
         assert_eq!((config.unwrap().nic.latency.ps(), value.as_str()), (25_000, "25000ps"));
-        assert_eq!(at(2, true), None, "a kind is no number");
-        assert_eq!(at(3, true).unwrap().0.unwrap().topology.1["taper"], "2");
+        assert_eq!(at(3, true), None, "a kind has parameters of its own");
+        assert_eq!(at(4, true).unwrap().0.unwrap().topology.1["taper"], "2");
     }
 
     #[test]
