@@ -1,7 +1,7 @@
 //! `tailback machine sensitivity`: what each uncertain number of a machine does to the answer.
 //!
-//! Every number whose comment says "assumed" is halved and doubled, every one that is known within an interval (of a twin) is taken to both
-//! ends of it, and GPCNeT runs on each of these machines as on the one of the file: by this program itself, so that every run has its
+//! Every number whose comment says "assumed" is halved and doubled, a word is replaced by others, every number that is known within an
+//! interval (of a twin) is taken to both ends of it, and GPCNeT runs on each of these machines as on the one of the file: by this program itself, so that every run has its
 //! record, and can be looked at or repeated.
 
 use crate::children::{Children, words};
@@ -89,7 +89,7 @@ pub fn sensitivity(args: &ArgMatches) -> anyhow::Result<Exit> {
     if !(1.01..=100.0).contains(&factor) {
         return Err(Fail::usage(format!("--by {factor}: choose 1.01 to 100")));
     }
-    let may_move = |u: &Uncertain| moved(&text, u, true, factor).is_some();
+    let may_move = |u: &Uncertain| [false, true].into_iter().any(|more| moved(&text, u, more, factor).is_some());
     let numbers: Vec<Uncertain> = uncertain(&text).into_iter().filter(may_move).collect();
     if numbers.is_empty() {
         let text = format!("machine {name}: no comment says that a number is assumed; write `# assumed` behind those");
@@ -114,16 +114,21 @@ pub fn sensitivity(args: &ArgMatches) -> anyhow::Result<Exit> {
     let still = runs.run("as-it-is", &text)?;
     let mut rows = Vec::new();
     for (i, which) in numbers.iter().enumerate() {
-        let mut sides = [None, None];
+        let (mut sides, mut tried) = ([None, None], Vec::new());
         for (side, name) in ["less", "more"].into_iter().enumerate() {
             let Some((file, value)) = moved(&text, which, side == 1, factor) else { continue };
             mpi::say(format_args!("tailback: run {} of {all}: {which} = {value}", 2 * i + side + 2));
+            tried.push(value);
             // A buffer below a packet, or more ports than a switch has: no machine, so no answer.
             if sim::Config::from_toml(&file).is_ok_and(|c| sim::describe(&c).is_ok()) {
                 sides[side] = Some(runs.run(&format!("{which}-{name}"), &file)?);
             }
         }
-        let (value, fitted) = (which.value.clone(), which.interval.is_some());
+        let (mut value, fitted) = (which.value.clone(), which.interval.is_some());
+        // Less and more say nothing of words.
+        if value.starts_with(char::is_alphabetic) {
+            value += &format!(" ({})", tried.join(", "));
+        }
         rows.push(Row { what: which.to_string(), value, fitted, sides });
     }
     output::print(&shown(&name, &runs, factor, &still, rows))?;
@@ -167,7 +172,7 @@ fn shown(name: &str, runs: &Runs<'_>, factor: f64, still: &Impacts, mut rows: Ve
     let (fitted, assumed): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|r| r.fitted);
     let how = if fitted.is_empty() { "" } else { ", with each fitted one at the ends of its interval" };
     let mut text = format!(
-        "{name}, {} nodes x {} ranks, seed {}: average impact with each assumed number divided by {factor}, as it is, times {factor}{how}\n\n",
+        "{name}, {} nodes x {} ranks, seed {}: average impact with each assumed number divided by {factor}, as it is, times {factor} (words: with those in brackets){how}\n\n",
         runs.nodes, runs.ranks, runs.seed
     );
     let mark = |row: &Row| format!("{}{}", row.what, if row.fitted { " (fitted)" } else { "" });
