@@ -3,7 +3,8 @@
 //!
 //! Sizes at which messages change their kind (`eager`, `small`) need no exception, because no message here is that near; nor
 //! does `mtu`, which cuts a long message into one packet more, but a short one. Counts of fewer than [`FEW`] things have no
-//! 1 %, and are left out.
+//! 1 %, and are left out; sizes of few bytes are moved by one, and results may move by as much. Where packets take detours at
+//! random, results have errors, which count.
 //!
 //! A machine at a tipping point tells nothing of the machine that it stands for, because nobody knows its numbers to 1 %.
 
@@ -24,6 +25,8 @@ const STEP: f64 = 0.01;
 /// By how much a result may move: no result is a steeper function of a number than proportional to it, and a rate that is
 /// 1 % less takes 1.01 % longer.
 const BOUND: f64 = 0.011;
+/// Standard errors by which it may move beside that: a result of random detours is known so well only.
+const ERRORS: f64 = 4.0;
 /// One more of so few is more than 1 %: such a count cannot be moved a little.
 const FEW: f64 = 100.0;
 
@@ -64,11 +67,16 @@ fn sections(file: &toml::Table) -> Vec<(&'static str, &'static Card)> {
     all
 }
 
-/// A number moved by `factor`, or `None` if it is no number that can be moved a little.
-fn moved(param: &Param, text: &str, factor: f64) -> Option<String> {
+/// A number moved by `factor`, and by how much it has really moved; `None` if it is no number that can be moved a little.
+fn moved(param: &Param, text: &str, factor: f64) -> Option<(String, f64)> {
     // Whole numbers move by one at least.
     let whole = |x: f64| if factor > 1.0 { (x * factor).ceil() } else { (x * factor).floor() };
-    Some(match param.kind {
+    // A header of 8 bytes has no 1 %: a byte is what it can be moved by.
+    let really = match param.kind {
+        Kind::Size => parse_bytes(text).map_or(factor, |bytes| whole(bytes as f64) / bytes as f64),
+        _ => factor,
+    };
+    let text = match param.kind {
         Kind::Time => format!("{}ps", whole(parse_time(text).unwrap().ps() as f64)),
         Kind::Rate => format!("{}B/s", parse_rate(text).unwrap().bytes_per_s() * factor),
         Kind::Size => whole(parse_bytes(text).unwrap() as f64).to_string(),
@@ -80,11 +88,12 @@ fn moved(param: &Param, text: &str, factor: f64) -> Option<String> {
             rates.map(|r| format!("{r}B/s")).collect::<Vec<_>>().join(",")
         }
         Kind::Text | Kind::Command | Kind::File | Kind::Choice(_) => return None,
-    })
+    };
+    Some((text, (really - 1.0).abs().max(STEP)))
 }
 
-/// The file with one number moved.
-fn with(file: &toml::Table, section: &str, param: &Param, factor: f64) -> Option<toml::Table> {
+/// The file with one number moved, and by how much.
+fn with(file: &toml::Table, section: &str, param: &Param, factor: f64) -> Option<(toml::Table, f64)> {
     let mut file = file.clone();
     let top = section == CARDS[0].name;
     let table = if top {
@@ -97,8 +106,9 @@ fn with(file: &toml::Table, section: &str, param: &Param, factor: f64) -> Option
         Some(value) => value.to_string(),
         None => param.default.to_string(),
     };
-    table.insert(param.name.into(), moved(param, &text, factor)?.into());
-    Some(file)
+    let (text, by) = moved(param, &text, factor)?;
+    table.insert(param.name.into(), text.into());
+    Some((file, by))
 }
 
 /// What moves by more than the bound when a number of a machine does.
@@ -110,16 +120,16 @@ fn jumps((name, small): (&str, &str), host: Host) -> Vec<String> {
     for (section, card) in sections(&file) {
         for param in card.params {
             for factor in [1.0 + STEP, 1.0 - STEP] {
-                let Some(moved) = with(&file, section, param, factor) else { continue };
+                let Some((moved, by)) = with(&file, section, param, factor) else { continue };
                 let config = match config(&moved) {
                     Ok(config) => config,
                     // A number at its limit cannot be moved beyond it.
                     Err(e) if e.to_string().contains("out of range") => continue,
                     Err(e) => panic!("{name}: {section}.{}: {e}", param.name),
                 };
-                for ((what, before), (_, after)) in still.iter().zip(measure(config, host)) {
+                for ((what, before, error), (_, after, other)) in still.iter().zip(measure(config, host)) {
                     let change = after / before - 1.0;
-                    if change.abs() > BOUND {
+                    if change.abs() > BOUND * by / STEP + ERRORS * error.hypot(other) / before {
                         let knob = format!("{name}: {section}.{} x {factor}", param.name);
                         jumps.push(format!("{knob}: {what} {:+.1} %", change * 100.0));
                     }

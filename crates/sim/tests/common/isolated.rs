@@ -12,6 +12,8 @@ use tailback_sim::{Config, Simulator};
 
 /// Steps of a measurement, after as many that are not timed: what the barrier before it left behind has died away then.
 const STEPS: usize = 6;
+/// As many where packets take detours at random, and one step takes some per cent longer than the next.
+const DRAWN: usize = 30;
 /// Messages of a window of the bandwidth test.
 const WINDOW: usize = 8;
 /// All-reduces run over so many ranks, spread evenly over the machine.
@@ -20,8 +22,8 @@ pub const RANKS: [usize; 4] = [2, 4, 8, 32];
 pub const SHORT: usize = 8;
 pub const LONG: usize = 128 << 10;
 
-/// A result: what it is called, and its seconds (of the bandwidth: per window).
-pub type Isolated = (String, f64);
+/// A result: what it is called, its seconds (of the bandwidth: per window), and their standard error.
+pub type Isolated = (String, f64, f64);
 
 /// When a rank takes messages that are there before it asks for them.
 #[derive(Clone, Copy, PartialEq)]
@@ -34,28 +36,30 @@ pub enum Host {
 
 /// Measures all on a machine with at least 32 ranks.
 pub fn measure(config: Config, host: Host) -> Vec<Isolated> {
+    // Without a bias detours are looked at in an idle network, too.
+    let steps = if config.routing.1.get("bias").is_some_and(|bias| bias == "0") { DRAWN } else { STEPS };
     let machine = Simulator::new(config).expect("a machine");
     let results = Mutex::new(Vec::new());
     let body = |comm: &dyn Comm| {
         let other = TakesFirst(comm);
         let comm: &dyn Comm = if host == Host::First { &other } else { comm };
         let last = comm.size() - 1;
-        let note = |name: String, seconds: f64| {
+        let note = |name: String, (seconds, error): (f64, f64)| {
             if comm.rank() == 0 {
-                results.lock().unwrap().push((name, seconds));
+                results.lock().unwrap().push((name, seconds, error));
             }
         };
         for bytes in [SHORT, LONG] {
-            let seconds = timed(comm, &|| ping_pong(comm, last, bytes)) / 2.0;
-            note(format!("p2p of {bytes} B"), seconds);
+            let (seconds, error) = timed(comm, steps, &|| ping_pong(comm, last, bytes));
+            note(format!("p2p of {bytes} B"), (seconds / 2.0, error / 2.0));
         }
-        note(format!("window of {WINDOW} x {LONG} B"), timed(comm, &|| window(comm, last)));
+        note(format!("window of {WINDOW} x {LONG} B"), timed(comm, steps, &|| window(comm, last)));
         for ranks in RANKS {
             let among = comm.rank().is_multiple_of(comm.size() / ranks);
             if let Some(some) = comm.split(among.then_some(0), 0) {
                 let other = TakesFirst(&*some);
                 let some: &dyn Comm = if host == Host::First { &other } else { &*some };
-                let seconds = timed(some, &|| collectives::allreduce(some, Vector::Len(1), Reduce::Sum));
+                let seconds = timed(some, steps, &|| collectives::allreduce(some, Vector::Len(1), Reduce::Sum));
                 note(format!("all-reduce of {ranks}"), seconds);
             }
         }
@@ -64,13 +68,16 @@ pub fn measure(config: Config, host: Host) -> Vec<Isolated> {
     results.into_inner().unwrap()
 }
 
-/// The mean time of a step.
-fn timed(comm: &dyn Comm, step: &dyn Fn()) -> f64 {
+/// The mean time of a step, and its standard error.
+fn timed(comm: &dyn Comm, steps: usize, step: &dyn Fn()) -> (f64, f64) {
     comm.barrier();
-    (0..STEPS).for_each(|_| step());
+    (0..steps).for_each(|_| step());
     let begin = comm.now();
-    (0..STEPS).for_each(|_| step());
-    comm.now().since(begin).secs() / STEPS as f64
+    let ends: Vec<f64> = (0..steps).map(|_| (step(), comm.now().since(begin).secs()).1).collect();
+    let (n, mean) = (steps as f64, ends[steps - 1] / steps as f64);
+    let times = ends.iter().enumerate().map(|(i, end)| end - if i > 0 { ends[i - 1] } else { 0.0 });
+    let squares: f64 = times.map(|t| (t - mean).powi(2)).sum();
+    (mean, (squares / (n * (n - 1.0))).sqrt())
 }
 
 fn ping_pong(comm: &dyn Comm, other: usize, bytes: usize) {
