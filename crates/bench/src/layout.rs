@@ -1,9 +1,9 @@
 //! Where this rank sits, found with a few logarithmic collectives: no rank ever holds a list of all ranks or host names.
 
+use crate::order::order;
 use comm::{Buffer, Comm, Reduce, Vector, agree};
 use record::{Layout, NodeOrder, RankAt, Unit};
 use spec::{Rng, permutation};
-use std::cell::RefCell;
 
 /// Host names are kept up to here: the limit of Linux.
 const NAME_ROOM: usize = 64;
@@ -213,21 +213,8 @@ fn place_of(node: u32, nodes: u32, order: NodeOrder, seed: u64) -> u32 {
     }
 }
 
-thread_local! {
-    /// The order that was asked for last, which all ranks of a simulated machine ask for: nodes, seed, and the place of each node.
-    static SHUFFLED: RefCell<(u32, u64, Vec<u32>)> = const { RefCell::new((0, 0, Vec::new())) };
-}
-
 fn shuffled(node: u32, nodes: u32, seed: u64) -> u32 {
-    SHUFFLED.with_borrow_mut(|(of, by, places)| {
-        if (*of, *by) != (nodes, seed) {
-            (*of, *by) = (nodes, seed);
-            places.resize(nodes as usize, 0);
-            let order = permutation(&mut Rng::new(seed, "node order", 0), nodes as usize);
-            (0..).zip(order).for_each(|(place, node)| places[node as usize] = place);
-        }
-        places[node as usize]
-    })
+    order(("node order", seed, 0, nodes as usize), permutation).place(node as usize) as u32
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod health;
 pub mod kernel;
 pub mod kernels;
 pub mod layout;
+mod order;
 pub mod payload;
 pub mod site;
 mod stopwatch;

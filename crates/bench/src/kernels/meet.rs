@@ -5,12 +5,14 @@
 
 use super::WINDOW;
 use crate::kernel::{Kernel, Loops, Meeting, Pattern, Setup, Steps, Traits};
+use crate::order::{Order, order};
 use crate::payload::Mail;
 use crate::stopwatch::Stopwatch;
 use comm::{Comm, Op, Refusal, Tag};
 use record::{Coverage, Metric, Verdict};
-use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
+use spec::{Card, Kind, Param, ReadParams, Work, permutation};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// All pairs at once, another partner in each block.
 pub const MEET: Kernel = Kernel {
@@ -58,7 +60,7 @@ fn opposite(n: usize, round: u64, place: usize) -> Option<usize> {
 struct Meet<'c> {
     comm: &'c dyn Comm,
     /// The rank at each place of the circle.
-    circle: Vec<u32>,
+    circle: Rc<Order>,
     place: usize,
     peer: Option<usize>,
     window: usize,
@@ -74,8 +76,8 @@ struct Meet<'c> {
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     let (size, window) = (setup.params.size("size"), setup.params.count("window").max(1) as usize);
     let comm = setup.comm;
-    let circle = permutation(&mut Rng::new(setup.seed, "meet", 0), comm.size());
-    let place = circle.iter().position(|r| *r as usize == comm.rank()).expect("a circle holds every rank");
+    let circle = order(("meet", setup.seed, 0, comm.size()), permutation);
+    let place = circle.place(comm.rank());
     Ok(Box::new(Meet {
         comm,
         circle,
@@ -95,7 +97,7 @@ impl Pattern for Meet<'_> {
     fn arrange(&mut self, round: u64) {
         self.round = round;
         self.steps = 0;
-        self.peer = opposite(self.circle.len(), round, self.place).map(|place| self.circle[place] as usize);
+        self.peer = opposite(self.circle.len(), round, self.place).map(|place| self.circle.at(place));
     }
 
     fn renew(&mut self, steps: u32) {

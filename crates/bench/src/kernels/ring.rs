@@ -5,11 +5,12 @@
 
 use super::WINDOW;
 use crate::kernel::{Kernel, Loops, Pattern, Setup, Steps, Traits, Turn};
+use crate::order::order;
 use crate::payload::Mail;
 use comm::{Comm, Op, Refusal, Tag, collectives};
 use record::Metric;
 
-use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
+use spec::{Card, Kind, Param, ReadParams, Work, permutation};
 
 pub(super) const ORDER: Param =
     Param::new("order", Kind::Choice(&["random", "natural"]), "random", "order of the ranks in the ring");
@@ -91,14 +92,12 @@ const LEFTWARD: Tag = 82;
 const RIGHTWARD: Tag = 81;
 
 /// This rank's neighbours in the ring of a round.
-pub(super) fn neighbours(comm: &dyn Comm, order: &str, seed: u64, round: u64) -> (usize, usize) {
+pub(super) fn neighbours(comm: &dyn Comm, which: &str, seed: u64, round: u64) -> (usize, usize) {
     let (me, n) = (comm.rank(), comm.size());
-    if order == "natural" {
+    if which == "natural" {
         return ((me + n - 1) % n, (me + 1) % n);
     }
-    let ring = permutation(&mut Rng::new(seed, "ring", round), n);
-    let at = ring.iter().position(|r| *r as usize == me).expect("a ring holds every rank");
-    (ring[(at + n - 1) % n] as usize, ring[(at + 1) % n] as usize)
+    order(("ring", seed, round, n), permutation).neighbours(me)
 }
 
 struct Ring<'c> {

@@ -12,12 +12,14 @@ use super::library::pool;
 use super::{EPS, OPTIMIZED, THREADS, THRESHOLD, array, bounded, incoming, modelled, not_computed, outgoing, pay};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Room, Setup, Traits};
+use crate::order::{Order, order};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree, overlap};
 use local::lcg::Source;
 use local::transpose::transpose_add;
 use local::{Buffer, Mat, MatMut, Pool};
 use record::{Metric, Verdict};
-use spec::{Card, Kind, Param, ReadParams, Rng, Work, permutation};
+use spec::{Card, Kind, Param, ReadParams, Work, permutation};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// HPCC's PTRANS.
@@ -169,7 +171,7 @@ struct Ptrans<'c> {
     a: Buffer<f64>,
     c: Buffer<f64>,
     /// Rank of each position.
-    ranks: Vec<u32>,
+    ranks: Rc<Order>,
     /// This rank's place in this block's order.
     place: Option<(usize, usize)>,
     steps: Vec<Step>,
@@ -180,6 +182,11 @@ struct Ptrans<'c> {
     time: f64,
     slowest: f64,
     residual: f64,
+}
+
+/// The ranks on the places of the grid in a block.
+fn placed(comm: &dyn Comm, seed: u64, round: u64) -> Rc<Order> {
+    order(("ptrans", seed, round, comm.size()), permutation)
 }
 
 fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
@@ -201,7 +208,7 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
         threshold: setup.params.real("threshold"),
         a: array(model, most)?,
         c: array(model, most)?,
-        ranks: Vec::new(),
+        ranks: placed(setup.comm, setup.seed, 0),
         place: None,
         steps: Vec::new(),
         stay: Vec::new(),
@@ -336,13 +343,13 @@ impl Ptrans<'_> {
             let mut ops = Vec::with_capacity(2);
             if let Some(piece) = &step.into {
                 ops.push(Op::Recv {
-                    from: ranks[piece.other] as usize,
+                    from: ranks.at(piece.other),
                     tag: TAG,
                     into: incoming(model, room, piece.len),
                 });
             }
             if let Some(piece) = &step.out {
-                ops.push(Op::Send { to: ranks[piece.other] as usize, tag: TAG, data: outgoing(model, now, piece.len) });
+                ops.push(Op::Send { to: ranks.at(piece.other), tag: TAG, data: outgoing(model, now, piece.len) });
             }
             overlap(comm, |pending| {
                 pending.start(ops);
@@ -413,10 +420,8 @@ impl Ptrans<'_> {
 
 impl Pattern for Ptrans<'_> {
     fn arrange(&mut self, round: u64) {
-        let size = self.comm.size();
-        self.ranks = permutation(&mut Rng::new(self.seed, "ptrans", round), size);
-        let position = self.ranks.iter().position(|r| *r as usize == self.comm.rank()).expect("every rank has one");
-        self.place = self.deal.shape.place(position);
+        self.ranks = placed(self.comm, self.seed, round);
+        self.place = self.deal.shape.place(self.ranks.place(self.comm.rank()));
         (self.steps, self.stay) = self.place.map(|place| self.deal.schedule(place)).unwrap_or_default();
         if let Some(place) = self.place.filter(|_| !self.model) {
             self.fill(place);

@@ -7,6 +7,7 @@ use super::OPTIMIZED;
 use super::pairs::{SHORTEST, longer};
 use crate::Stopwatch;
 use crate::kernel::{Declares, Kernel, NamedNumber, Pattern, Setup, Traits};
+use crate::order::order;
 use crate::payload::{Mail, unchecked};
 use comm::{Comm, Op, Reduce, Refusal, Tag, agree};
 use record::{Coverage, Metric, Tells, Verdict};
@@ -70,28 +71,25 @@ fn start(setup: Setup<'_>) -> Result<Box<dyn Pattern + '_>, Refusal> {
     }))
 }
 
-/// The order of the ranks in a ring: 0 is the natural one. As in the original each rank in turn takes a random slot, or the
-/// next free one.
-fn order(ranks: usize, seed: u64, ring: u64) -> Vec<usize> {
-    if ring == 0 {
-        return (0..ranks).collect();
-    }
-    let mut rng = Rng::new(seed, "hpcc ring", ring);
-    let mut slots: Vec<Option<usize>> = vec![None; ranks];
+/// The order of the ranks in a random ring: as in the original each in turn takes a random slot, or the next free one.
+fn drawn(rng: &mut Rng, ranks: usize) -> Vec<u32> {
+    let mut slots: Vec<Option<u32>> = vec![None; ranks];
     for rank in 0..ranks {
         let wanted = rng.below(ranks as u64) as usize;
         let free = (wanted..wanted + ranks).map(|s| s % ranks).find(|s| slots[*s].is_none());
-        slots[free.expect("there are as many slots as ranks")] = Some(rank);
+        slots[free.expect("there are as many slots as ranks")] = Some(rank as u32);
     }
     slots.into_iter().flatten().collect()
 }
 
 impl Rings<'_> {
     fn neighbours(&self, ring: u64) -> (usize, usize) {
-        let ranks = self.comm.size();
-        let order = order(ranks, self.seed, ring);
-        let at = order.iter().position(|r| *r == self.comm.rank()).expect("a ring holds every rank");
-        (order[(at + ranks - 1) % ranks], order[(at + 1) % ranks])
+        let (me, ranks) = (self.comm.rank(), self.comm.size());
+        match ring {
+            // The first is the natural one.
+            0 => ((me + ranks - 1) % ranks, (me + 1) % ranks),
+            _ => order(("hpcc ring", self.seed, ring, ranks), drawn).neighbours(me),
+        }
     }
 
     fn exchange(&mut self, left: usize, right: usize, at_once: bool) {
@@ -192,11 +190,12 @@ mod tests {
 
     #[test]
     fn every_ring_holds_every_rank() {
-        for ring in 0..20 {
-            let mut order = order(17, 3, ring);
-            order.sort();
-            assert_eq!(order, (0..17).collect::<Vec<_>>());
+        let ring = |number| drawn(&mut Rng::new(3, "hpcc ring", number), 17);
+        for number in 1..20 {
+            let mut ranks = ring(number);
+            ranks.sort();
+            assert_eq!(ranks, (0..17).collect::<Vec<_>>());
         }
-        assert_ne!(order(17, 3, 1), order(17, 3, 2));
+        assert_ne!(ring(1), ring(2));
     }
 }
