@@ -119,7 +119,9 @@ pub fn moved(text: &str, which: &Uncertain, more: bool, factor: f64) -> Option<(
     let value = match (&which.interval, kind) {
         (None, Kind::Choice(choices)) => other(choices, &which.value, more)?,
         (Some(ends), _) => times(kind, &ends[usize::from(more)], 1.0)?,
-        (None, _) => times(kind, &which.value, if more { factor } else { 1.0 / factor }).filter(|v| *v != which.value)?,
+        (None, _) => {
+            times(kind, &which.value, if more { factor } else { 1.0 / factor }).filter(|v| *v != which.value)?
+        }
     };
     let lines = text.lines().enumerate().map(|(line, content)| match line == which.line {
         true => format!("{} = \"{value}\"\n", which.key),

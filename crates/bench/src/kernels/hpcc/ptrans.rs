@@ -342,11 +342,7 @@ impl Ptrans<'_> {
             let (room, before) = two(&mut into, t);
             let mut ops = Vec::with_capacity(2);
             if let Some(piece) = &step.into {
-                ops.push(Op::Recv {
-                    from: ranks.at(piece.other),
-                    tag: TAG,
-                    into: incoming(model, room, piece.len),
-                });
+                ops.push(Op::Recv { from: ranks.at(piece.other), tag: TAG, into: incoming(model, room, piece.len) });
             }
             if let Some(piece) = &step.out {
                 ops.push(Op::Send { to: ranks.at(piece.other), tag: TAG, data: outgoing(model, now, piece.len) });
