@@ -1,6 +1,6 @@
 //! Random orders that all ranks draw alike: no rank needs to be told.
 //!
-//! An order takes a time and a memory that grow with the ranks. Simulated ranks are threads of one process and ask for the same order one
+//! An order takes a time and a memory that grow with the ranks. Simulated ranks share a process and ask for the same order one
 //! after the other, so a thread keeps the last few; if each drew its own, a million ranks would spend the most of a run on it.
 
 use spec::Rng;
@@ -50,7 +50,7 @@ impl Order {
 type Name = (&'static str, u64, u64, usize);
 
 thread_local! {
-    /// The orders that were asked for last, the newest first.
+    /// The orders that were drawn last, the newest first.
     static LAST: RefCell<VecDeque<(Name, Rc<Order>)>> = const { RefCell::new(VecDeque::new()) };
 }
 

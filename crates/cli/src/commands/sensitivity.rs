@@ -1,8 +1,8 @@
 //! `tailback machine sensitivity`: what each uncertain number of a machine does to the answer.
 //!
 //! Every number whose comment says "assumed" is halved and doubled, a word is replaced by others, every number that is known within an
-//! interval (of a twin) is taken to both ends of it, and GPCNeT runs on each of these machines as on the one of the file: by this program itself, so that every run has its
-//! record, and can be looked at or repeated.
+//! interval (of a twin) is taken to both ends of it, and GPCNeT runs on each of these machines as on the one of the file: by this program
+//! itself, so that every run has its record, and can be looked at or repeated.
 
 use crate::children::{Children, words};
 use crate::exit::{Exit, Fail};
