@@ -44,6 +44,9 @@ pub fn computing(record: &RunRecord) -> Vec<(&'static str, f64)> {
 const INSIDE: &str = "inside";
 /// What is so much more than something else is not the same, measured.
 const MORE: f64 = 1.1;
+/// Where more pairs have less than their share of more messages by so much, a limit is near: a search that begins far above it feels
+/// nothing of it, and blames overheads.
+const SHORT: f64 = 1.03;
 
 /// Numbers of a machine file by the models of the papers: LogGP's overhead and gap, max-rate's rate of a node. No more than where a
 /// search begins, because each of these models leaves something out that a machine has.
@@ -97,13 +100,13 @@ fn overheads(data: &Recorded) -> Option<(f64, f64)> {
     (receive > 0.0).then_some((send, receive))
 }
 
-/// The rate of the shortest messages, if more pairs do not have more of it.
+/// The rate of the shortest messages, if more pairs do not have as much more of it.
 fn messages(times: &BTreeMap<(u64, u32), f64>) -> Option<f64> {
     let (shortest, _) = first(times)?;
     let rates = times.iter().filter(|((bytes, _), _)| *bytes == shortest.0);
     let rates: Vec<(f64, f64)> = rates.map(|((_, pairs), t)| (f64::from(*pairs), f64::from(*pairs) / t)).collect();
     let [.., (fewer, before), (pairs, most)] = rates[..] else { return None };
-    (most / before * MORE < pairs / fewer).then_some(most)
+    (most / before * SHORT < pairs / fewer).then_some(most)
 }
 
 /// What both directions of a node have together, if they are slower at once than each alone: by the most that is sent.
@@ -140,6 +143,9 @@ mod tests {
         };
         assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 1e-6), (4096, 4, 1e-5)]), None);
         assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 2e-6), (4096, 4, 1e-5)]), Some(2e6));
+        // A limit that four pairs just reach.
+        assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 1.05e-6)]), Some(4.0 / 1.05e-6));
+        assert_eq!(rate(&[(8, 2, 1e-6), (8, 4, 1.02e-6)]), None);
         assert_eq!(rate(&[(8, 2, 1e-6)]), None);
     }
 

@@ -243,6 +243,18 @@ fn impacts(record: &RunRecord) -> Vec<(String, f64)> {
     view.canaries.iter().filter_map(of).flatten().filter(|(_, value)| value.is_finite()).collect()
 }
 
+/// Why a number is kept: others show only together with it, or nothing shows it.
+fn why_kept(number: &Number, numbers: &[Number], twin: &Twin) -> String {
+    let name = number.to_string();
+    let shown = |found: &Found| matches!(found, Found::Told { with, .. } if with.contains(&name));
+    let others: Vec<String> =
+        numbers.iter().zip(&twin.found).filter(|(_, found)| shown(found)).map(|(n, _)| n.to_string()).collect();
+    match others.is_empty() {
+        true => format!("not identified: {}", advice(number)),
+        false => format!("not identified: it shows only together with {}", others.join(", ")),
+    }
+}
+
 /// What to measure so that a number shows.
 fn advice(number: &Number) -> &'static str {
     match (number.section.as_str(), number.key) {
@@ -267,9 +279,7 @@ fn numbers_of(numbers: &[Number], twin: &Twin) -> Grid {
                 let how = format!("not identified but for one side: {}", limit(number, *value));
                 [number.to_string(), show(*value), "-".into(), how]
             }
-            Found::Kept => {
-                [number.to_string(), show(number.value), "-".into(), format!("not identified: {}", advice(number))]
-            }
+            Found::Kept => [number.to_string(), show(number.value), "-".into(), why_kept(number, numbers, twin)],
         });
     }
     grid
