@@ -14,17 +14,33 @@ pub struct Grid {
     pub header: Vec<String>,
     /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
+    /// Columns that a terminal leaves out where all are wider than it is, the first first.
+    pub spare: Vec<&'static str>,
 }
 
 impl Grid {
     /// An empty table.
     pub fn new(caption: &str, header: &[&str]) -> Grid {
-        Grid { caption: caption.into(), header: header.iter().map(|h| h.to_string()).collect(), rows: Vec::new() }
+        Grid { caption: caption.into(), header: header.iter().map(|h| h.to_string()).collect(), ..Grid::default() }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Without as many of its spare columns as it takes to be no wider than this.
+    pub fn within(mut self, width: usize) -> Grid {
+        for name in std::mem::take(&mut self.spare) {
+            if self.table().width() <= width {
+                break;
+            }
+            if let Some(at) = self.header.iter().position(|h| h == name) {
+                self.header.remove(at);
+                self.rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
+            }
+        }
+        self
     }
 
     /// As a table of plain text.
@@ -110,6 +126,19 @@ mod tests {
         grid.row(["<img>".to_string(), "1|2\n3".to_string()]);
         assert!(grid.html("t", false).contains("&lt;img&gt;") && grid.html("t", false).contains("a &lt; b"));
         assert_eq!(grid.markdown(), "| name | x\\|y |\n| --- | ---: |\n| \\<img> | 1\\|2 3 |\n");
+    }
+
+    #[test]
+    fn spare_columns_go_first_and_only_where_it_is_narrow() {
+        let mut grid = Grid::new("t", &["name", "much", "more", "last"]);
+        grid.row(["a", "b", "c", "d"].map(String::from));
+        grid.spare = vec!["more", "much"];
+        for (width, left) in [(24, "name much more last"), (23, "name much last"), (17, "name last"), (3, "name last")]
+        {
+            let narrow = grid.clone().within(width);
+            assert_eq!(narrow.header.join(" "), left, "{width}");
+            assert_eq!(narrow.rows[0].len(), narrow.header.len());
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn shown(text: &str, known: fn(char) -> Option<char>) -> String {
 }
 
 /// Columns of a terminal.
-const WIDTH: usize = 80;
+pub const WIDTH: usize = 80;
 
 /// A sentence as lines of a terminal, the first with something before it and the others with something else.
 pub fn wrap(text: &str, first: &str, others: &str) -> String {

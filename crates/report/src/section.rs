@@ -107,7 +107,12 @@ fn thin(grid: &Grid) -> Grid {
             grid.header.len()
         ),
     };
-    Grid { caption, header: pick(&grid.header), rows: rows.iter().map(|&r| pick(&grid.rows[r])).collect() }
+    Grid {
+        caption,
+        header: pick(&grid.header),
+        rows: rows.iter().map(|&r| pick(&grid.rows[r])).collect(),
+        ..Grid::default()
+    }
 }
 
 impl Block {
@@ -164,12 +169,17 @@ impl Section {
 
     /// As plain text.
     pub fn text(&self) -> String {
+        self.text_within(usize::MAX)
+    }
+
+    /// As plain text whose tables leave out columns that can be spared where it is narrow.
+    pub fn text_within(&self, width: usize) -> String {
         let mut out = format!("{}\n", line(&self.title));
         for block in &self.blocks {
             match block {
                 Block::Say(text) => out += &wrap(text, "  ", "  "),
                 Block::Warn(text) => out += &wrap(text, "  ! ", "    "),
-                other => other.table().iter().for_each(|grid| self.write_text(&mut out, grid)),
+                other => other.table().into_iter().for_each(|grid| self.write_text(&mut out, &grid.within(width))),
             }
         }
         out
@@ -217,7 +227,7 @@ mod tests {
     #[test]
     fn large_tables_keep_their_ends_and_say_so() {
         let mut grid =
-            Grid { caption: "all".into(), header: (0..40).map(|c| format!("c{c}")).collect(), rows: Vec::new() };
+            Grid { caption: "all".into(), header: (0..40).map(|c| format!("c{c}")).collect(), ..Grid::default() };
         (0..100).for_each(|r| grid.row((0..40).map(|c| format!("{r}.{c}"))));
         let thin = thin(&grid);
         assert!(thin.rows.len() <= ROWS + 1 && thin.header.len() <= COLUMNS + 1);

@@ -30,10 +30,19 @@ impl Table {
         self.write_aligned(out, usize::MAX);
     }
 
-    fn write_aligned(&self, out: &mut String, left: usize) {
+    /// How wide its lines are, with what they are indented by.
+    pub fn width(&self) -> usize {
+        self.widths().iter().map(|w| w + 2).sum()
+    }
+
+    fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        (0..columns).map(width).collect()
+    }
+
+    fn write_aligned(&self, out: &mut String, left: usize) {
+        let widths = self.widths();
         for (i, row) in self.rows.iter().enumerate() {
             let cells = row.iter().zip(&widths).enumerate().map(|(c, (cell, &w))| match c < left {
                 true => format!("{cell:<w$}"),
@@ -43,7 +52,7 @@ impl Table {
             out.truncate(out.trim_end().len());
             out.push('\n');
             if i == 0 {
-                out.push_str(&format!("  {}\n", "-".repeat(widths.iter().sum::<usize>() + 2 * (columns - 1))));
+                out.push_str(&format!("  {}\n", "-".repeat(self.width().saturating_sub(2))));
             }
         }
     }

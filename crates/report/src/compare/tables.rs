@@ -81,7 +81,7 @@ pub fn published(view: &View<'_>, systems: &[&System]) -> Grid {
     let mut header = vec!["Test".to_string(), String::new(), "unit".into(), "this run".into()];
     header.extend(systems.iter().map(|s| s.label()));
     let mut grid =
-        Grid { caption: "Published systems; rounded as printed, without intervals".into(), header, rows: vec![] };
+        Grid { caption: "Published systems; rounded as printed, without intervals".into(), header, ..Grid::default() };
     for canary in &view.canaries {
         let title = gpcnet_title(canary.isolated);
         let (metric, (scale, unit)) = (canary.isolated.metric, canary.isolated.metric.shown());

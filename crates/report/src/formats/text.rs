@@ -2,7 +2,7 @@
 //! a `RESULT` line.
 
 use crate::facts::{coverage, share};
-use crate::plain::{line, word, wrap};
+use crate::plain::{WIDTH, line, word, wrap};
 use crate::section::Room;
 use crate::subjects::{self, SUBJECTS};
 use crate::view::View;
@@ -29,7 +29,7 @@ pub(super) fn write(view: &View<'_>) -> Result<String, String> {
             continue;
         }
         for section in (subject.sections)(view).iter().filter(|s| s.room == Room::Terminal) {
-            let _ = writeln!(out, "{}\n", section.text().trim_end());
+            let _ = writeln!(out, "{}\n", section.text_within(WIDTH).trim_end());
         }
     }
     let warnings = view.warnings();

@@ -11,7 +11,6 @@ mod load;
 pub mod maxrate;
 mod missing;
 mod network;
-
 mod series;
 mod slow_parts;
 mod tests;

@@ -1,6 +1,6 @@
 //! Tests by themselves: the samples of each, and the numbers that kernels give beside them.
 
-use super::impact;
+use super::{hpcc, impact};
 use crate::facts::verdict;
 use crate::grid::{Grid, exact};
 use crate::known::{mean, quantile};
@@ -13,6 +13,9 @@ use record::{About, JobRecord, PhaseRecord};
 /// So many rows are about 70 kB of a page that must stay under 500 kB.
 const ROWS: usize = 500;
 
+/// The column that takes most samples.
+const FAR_TAIL: &str = "99.9%";
+
 /// Tables of tests: those that no other subject tells of, then all, then their named numbers.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
     let mut all = Vec::new();
@@ -20,7 +23,8 @@ pub fn sections(view: &View<'_>) -> Vec<Section> {
         view.sampled().filter(|(p, _)| !view.in_impacts(p) && !is_one_of_many(p) && !in_series(p)).collect();
     if !own.is_empty() {
         // Tests of HPC Challenge have the columns that people know; their samples stand behind those.
-        let has_columns = own.iter().all(|(p, _)| matches!(p.about, About::Test { mode: Some(_), .. }));
+        let has_columns = own.iter().all(|(p, _)| matches!(p.about, About::Test { mode: Some(_), .. }))
+            && !hpcc::sections(view).is_empty();
         let mut section = Section::with_room(if has_columns { Room::Verbose } else { Room::Terminal }, "Tests");
         if !view.canaries.is_empty() && !impact::is_loaded(view) {
             section.say("Each test ran alone: this says how fast the machine is, not what congestion does to it.");
@@ -63,13 +67,19 @@ fn name(phase: &PhaseRecord, job: &JobRecord) -> String {
 }
 
 fn samples(caption: &str, all: &[(&PhaseRecord, &JobRecord)]) -> Grid {
-    let mut grid = Grid::new(caption, &["Test", "unit", "avg", "50%", "99%", "99.9%", "worst block", "samples"]);
+    let mut grid = Grid::new(caption, &["Test", "unit", "avg", "50%", "99%", FAR_TAIL, "worst block", "samples"]);
     for (phase, job) in all {
         let (scale, unit) = job.metric.shown();
         let mut row = vec![name(phase, job), unit.to_string(), known(mean(job), scale)];
         row.extend([0.5, 0.99, 0.999].map(|q| known(quantile(job, q), scale)));
         row.extend([digits(job.summary.worst * scale), job.summary.samples.to_string()]);
         grid.row(row);
+    }
+    // A tail that no test has enough samples for is the first to go, and the samples are the last.
+    let tail = grid.header.iter().position(|h| h == FAR_TAIL).expect("it is one of them");
+    grid.spare = vec!["worst block", "samples"];
+    if grid.rows.iter().all(|row| row[tail] == "-") {
+        grid.spare.insert(0, FAR_TAIL);
     }
     grid
 }

@@ -314,6 +314,7 @@ fn per_graph(found: &Findings, rules: &[&str]) -> Vec<Grid> {
         caption: caption.into(),
         header: header.clone(),
         rows: list.iter().map(|&i| row(i)).collect(),
+        ..Grid::default()
     };
     let title = format!("Graphs that {} predicts worst: mean and largest error in %", rules.first().unwrap_or(&"-"));
     // Formats without pictures show only the first table of a figure: the worst graphs must be that one.

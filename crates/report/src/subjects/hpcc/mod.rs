@@ -9,18 +9,19 @@ use crate::grid::Grid;
 use crate::section::{Room, Section};
 use crate::table::digits;
 use crate::view::View;
-use columns::{COLUMNS, MORE, RATIOS, Ratio, balance, runs, value};
+use columns::{COLUMNS, MORE, RATIOS, Ratio, balance, value};
 pub use columns::{class, jobs};
 use record::hpcc_systems::published;
 pub use together::{beside, together};
 
-/// The section of a run of HPC Challenge.
+/// The section of a run of HPC Challenge. Tests of one rank alone are no column of the results page.
 pub fn sections(view: &View<'_>) -> Vec<Section> {
-    if runs(std::slice::from_ref(view)).is_empty() {
+    let results = results(view);
+    if results.rows.is_empty() {
         return Vec::new();
     }
     let mut section = Section::new("HPC Challenge");
-    section.list(results(view));
+    section.list(results);
     meaning(view).into_iter().for_each(|sentence| section.say(sentence));
     let ratios = ratios(view);
     if ratios.rows.is_empty() {

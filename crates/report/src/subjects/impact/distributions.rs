@@ -119,7 +119,7 @@ fn numbers(canary: &Canary<'_>, jobs: &[(&str, &'static str, &JobRecord)]) -> Gr
     let mut header = vec!["share that is worse".to_string()];
     header.extend(jobs.iter().map(|(name, ..)| format!("{name} [{unit}]")));
     header.push("times worse".into());
-    let mut grid = Grid { caption: format!("{}: the tail", canary.name), header, rows: Vec::new() };
+    let mut grid = Grid { caption: format!("{}: the tail", canary.name), header, ..Grid::default() };
     for one_in in [2u32, 10, 100, 1000, 10_000, 100_000] {
         let q = 1.0 - 1.0 / f64::from(one_in);
         let known = |job: &JobRecord| {

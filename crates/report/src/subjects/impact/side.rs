@@ -85,7 +85,7 @@ fn sentence(test: &str, runs: &[(usize, &Canary<'_>)], names: &[String]) -> Opti
 fn table(views: &[View<'_>], tests: &[&str], names: &[String]) -> Grid {
     let mut header = vec!["Run".to_string()];
     tests.iter().for_each(|test| header.extend([format!("{test} impact"), "99%".to_string()]));
-    let mut grid = Grid { caption: "Runs side by side".into(), header, rows: Vec::new() };
+    let mut grid = Grid { caption: "Runs side by side".into(), header, ..Grid::default() };
     for (view, name) in views.iter().zip(names) {
         let mut row = vec![name.clone()];
         for test in tests {
