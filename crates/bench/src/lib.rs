@@ -20,7 +20,7 @@ pub mod trial;
 
 pub use counters::Counters;
 pub use engine::wire;
-pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run};
+pub use engine::{Beat, Facts, Observer, Stage, ask_next, drive, run, steps_taken};
 pub use experiments::{Experiment, SuiteRun};
 pub use kernel::{Arithmetic, Kernel, Meeting, Merge, NamedNumber, Pattern, Progress, Setup};
 pub use kernels::{KERNELS, called};

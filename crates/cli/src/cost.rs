@@ -3,6 +3,9 @@
 //! How long steps take under load cannot be told without simulating some. So ever larger shares of the first placements' steps are simulated
 //! for a few seconds: what a phase does grows with its steps, after something that it does anyway, and two points give both. Processor time
 //! follows from what is done, by the messages of the largest share: times of two small shares differ by what caches hold and not by steps.
+//!
+//! Shares have no time limit, or they would be cut to as few steps as another and tell nothing of what a step takes. What the limit leaves
+//! of the whole run follows from how long a step took.
 
 use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
@@ -20,6 +23,8 @@ const SHARES: [f64; 5] = [1.0 / 128.0, 1.0 / 64.0, 1.0 / 32.0, 1.0 / 16.0, 1.0 /
 const ENOUGH: f64 = 5.0;
 /// A phase of which more would have to be simulated is not looked at.
 const MOST: f64 = 0.5;
+/// At most so many blocks in the first share, and twice as many in each further one: where time ends a test their number says nothing.
+const BLOCKS: u64 = 4;
 
 /// What a run will cost.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +50,8 @@ struct Taken {
     packet_hops: f64,
     virtual_s: f64,
     cpu_s: f64,
+    /// What is measured, from its first block to its last, in virtual time.
+    measured_s: f64,
     /// Building the machine and starting its ranks.
     start_s: f64,
 }
@@ -58,25 +65,36 @@ fn cpu_time() -> f64 {
 /// A part of something, and how much of it that is.
 type Part<T> = (T, f64);
 
-/// A part of a job's steps: at least so many.
-fn cut(stop: &Stop, share: f64, least: u32) -> Part<Stop> {
-    let blocks = ((stop.blocks as f64 * share) as u64).max(1);
+/// All steps of a job, with warm-ups.
+fn steps_of(stop: &Stop) -> f64 {
+    f64::from(stop.warmup + stop.steps) * stop.blocks as f64
+}
+
+/// A part of a job's steps: in at most so many blocks, and at least so many of each.
+fn cut(stop: &Stop, share: f64, most: u64, least: u32) -> Part<Stop> {
+    let blocks = ((stop.blocks as f64 * share) as u64).clamp(1, most);
     // Blocks stay whole where there are enough of them.
     let within = if blocks == 1 { (share * stop.blocks as f64).min(1.0) } else { 1.0 };
     let some = |n: u32| (f64::from(n) * within).ceil() as u32;
     let (warmup, steps) = (some(stop.warmup), some(stop.steps).max(least).min(stop.steps));
-    let all = |warmup: u32, steps: u32, blocks: u64| f64::from(warmup + steps) * blocks as f64;
-    let left = all(warmup, steps, blocks) / all(stop.warmup, stop.steps, stop.blocks);
     let short = Stop {
         warmup,
         steps,
         blocks,
         arrangements: u64::from(stop.arrangements).min(blocks) as u32,
         min_blocks: stop.min_blocks.min(blocks),
-        time_s: stop.time_s.map(|t| t * left),
+        time_s: None,
+        precision: None,
         ..*stop
     };
+    let left = steps_of(&short) / steps_of(stop);
     (short, left)
+}
+
+/// What is measured for the most steps.
+fn leader(phase: &Phase) -> Option<&Stop> {
+    let measured = phase.jobs.iter().filter(|j| j.role == Role::Measured).map(|j| &j.stop);
+    measured.max_by(|a, b| steps_of(a).total_cmp(&steps_of(b)))
 }
 
 /// The part of a phase that is simulated in a turn.
@@ -87,7 +105,7 @@ fn cut_phase(phase: &Phase, turn: usize) -> Part<Phase> {
     let (mut phase, mut left) = (phase.clone(), 0.0f64);
     for job in &mut phase.jobs {
         if job.role == Role::Measured {
-            let (stop, of) = cut(&job.stop, share, least);
+            let (stop, of) = cut(&job.stop, share, BLOCKS << turn, least);
             (job.stop, left) = (stop, left.max(of));
             continue;
         }
@@ -110,6 +128,17 @@ fn extend(points: &[(f64, f64)]) -> f64 {
         Some(before) => taken + (taken - before.1).max(0.0) / (share - before.0) * (1.0 - share),
         None => taken / share,
     }
+}
+
+/// The shares of a job's steps that were simulated, of those that its time limit will leave.
+fn in_time(stop: &Stop, parts: &[Part<Taken>]) -> Vec<f64> {
+    let all = steps_of(stop);
+    let took: Vec<_> = parts.iter().map(|(taken, share)| (*share, taken.measured_s)).collect();
+    let &(share, part) = took.last().expect("one turn at least");
+    // What a step takes that comes after those of the part.
+    let step = ((extend(&took) - part) / (all * (1.0 - share))).max(f64::MIN_POSITIVE);
+    let left = bench::steps_taken(stop, step) / all;
+    parts.iter().map(|(_, share)| share / left).collect()
 }
 
 /// Notes when phases begin.
@@ -151,6 +180,11 @@ impl Ensemble<'_> {
                 break;
             }
         }
+        for (p, phase) in phases.iter().enumerate() {
+            let Some(stop) = leader(phase) else { continue };
+            let parts: Vec<_> = samples.iter().map(|s| s[p]).collect();
+            in_time(stop, &parts).into_iter().zip(&mut samples).for_each(|(share, sample)| sample[p].1 = share);
+        }
         let all = |of: fn(&Taken) -> f64| -> f64 {
             let points = |p: usize| samples.iter().map(|s| (s[p].1, of(&s[p].0))).collect::<Vec<_>>();
             (0..phases.len()).map(|p| extend(&points(p))).sum()
@@ -190,6 +224,7 @@ impl Ensemble<'_> {
             packet_hops: mean(|t| t.packet_hops),
             virtual_s: mean(|t| t.virtual_s),
             cpu_s: mean(|t| t.cpu_s),
+            measured_s: mean(|t| t.measured_s),
             start_s: mean(|t| t.start_s),
         })
     }
@@ -212,11 +247,13 @@ impl Ensemble<'_> {
         let (times, record) = clock.0.into_inner().expect("nobody panics holding it");
         let started = times.first().copied().unwrap_or(begin);
         let stats = simulator.stats();
+        let jobs = record.iter().flat_map(|r| &r.phases).flat_map(|p| &p.jobs);
         Ok(Taken {
             messages: stats.messages as f64,
             packet_hops: stats.packet_hops as f64,
             virtual_s: record.iter().flat_map(|r| &r.phases).map(|p| p.elapsed_s).sum(),
             cpu_s: cpu_time() - started,
+            measured_s: jobs.filter(|j| j.role == Role::Measured).map(|j| j.elapsed_s).fold(0.0, f64::max),
             start_s: started - begin,
         })
     }
@@ -254,7 +291,7 @@ impl std::fmt::Display for Cost {
         writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
         writeln!(f)?;
         writeln!(f, "Nothing was run: this is extended from a part of the first placements' steps.")?;
-        writeln!(f, "It came within a factor of two where it was tried, on up to 144 ranks.")?;
+        writeln!(f, "It came within a factor of two where it was tried, on up to 11,760 ranks.")?;
         if !self.left_out.is_empty() {
             writeln!(f, "Not in it, because they have too few steps: {}.", self.left_out.join(", "))?;
         }
@@ -274,15 +311,28 @@ mod tests {
     fn a_part_of_the_steps_is_what_it_says() {
         for (given, share, least, expected, left) in [
             (stop(20, 20, 64), 1.0 / 16.0, 1, (20, 20, 4), 1.0 / 16.0),
+            (stop(20, 20, 640), 1.0 / 16.0, 1, (20, 20, 16), 1.0 / 40.0),
             (stop(20, 20, 2), 1.0 / 8.0, 2, (5, 5, 1), 1.0 / 8.0),
             (stop(1, 8, 1), 1.0 / 16.0, 1, (1, 1, 1), 2.0 / 9.0),
             (stop(1, 8, 1), 1.0 / 8.0, 2, (1, 2, 1), 3.0 / 9.0),
             (stop(0, 1, 1), 1.0 / 8.0, 2, (0, 1, 1), 1.0),
         ] {
-            let (short, of) = cut(&given, share, least);
+            let (short, of) = cut(&given, share, 16, least);
             assert_eq!((short.warmup, short.steps, short.blocks), expected, "{given:?}");
-            assert!((of - left).abs() < 1e-12 && short.time_s == Some(8.0 * of), "{of} {short:?}");
+            assert!((of - left).abs() < 1e-12 && short.time_s.is_none(), "{of} {short:?}");
             assert!(short.min_blocks <= short.blocks && u64::from(short.arrangements) <= short.blocks);
+        }
+    }
+
+    /// Steps of 2 ms after a start of 1 ms, of which 640 would take 1.28 s: 8 s do not end them, 160 ms leave 81, of which 20 and 40 were
+    /// simulated.
+    #[test]
+    fn a_time_limit_makes_shares_larger() {
+        let part = |share: f64| (Taken { measured_s: 1e-3 + 640.0 * share * 2e-3, ..Taken::default() }, share);
+        for (limit, expected) in [(8.0, [20.0 / 640.0, 40.0 / 640.0]), (0.16, [20.0 / 81.0, 40.0 / 81.0])] {
+            let stop = Stop { time_s: Some(limit), ..stop(0, 10, 64) };
+            let shares = in_time(&stop, &[part(20.0 / 640.0), part(40.0 / 640.0)]);
+            assert!(shares.iter().zip(expected).all(|(a, b)| (a / b - 1.0).abs() < 0.01), "{limit}: {shares:?}");
         }
     }
 

@@ -232,6 +232,19 @@ impl Pace<'_> {
     }
 }
 
+/// Steps that a job takes, warm-ups among them, if each takes so many seconds: blocks are cut and ended as `measure` does, but for precision.
+pub fn steps_taken(stop: &Stop, step: f64) -> f64 {
+    let mut pace = Pace::new(stop);
+    pace.step_took(step, 1);
+    let (warmup, steps) = pace.next();
+    let block = f64::from(warmup + steps);
+    let Some(limit) = stop.time_s else { return block * stop.blocks as f64 };
+    // The step before the first block, which tells how long they may be, counts towards the limit.
+    let in_time = ((limit - step) / (block * step)).ceil().max(stop.min_blocks as f64).max(1.0);
+    let turn = f64::from(stop.arrangements.max(1));
+    1.0 + block * ((in_time / turn).ceil() * turn).min(stop.blocks as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +279,20 @@ mod tests {
         let mut pace = Pace::new(&free);
         pace.step_took(100.0, 1);
         assert_eq!(pace.next(), (200, 200));
+    }
+
+    #[test]
+    fn steps_follow_from_how_long_one_takes() {
+        // Whole blocks, as many as there are; blocks until the time is over, in whole turns; blocks that are cut.
+        for (time_s, step, expected) in [
+            (None, 1.0, 40_000.0),
+            (Some(10.0), 1e-6, 40_001.0),
+            (Some(10.0), 0.8e-3, 1.0 + 400.0 * 60.0),
+            (Some(10.0), 0.01, 1.0 + 32.0 * 60.0),
+            (Some(10.0), 100.0, 1.0 + 2.0 * 30.0),
+        ] {
+            assert_eq!(steps_taken(&stop(time_s), step), expected, "{time_s:?} {step}");
+        }
     }
 
     /// Samples that are all alike in every block but for the level of the block: the average is what is not known.

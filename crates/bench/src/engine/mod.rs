@@ -29,6 +29,7 @@ use counting::Counting;
 use groups::Groups;
 use heart::Heart;
 use looks::Looks;
+pub use measured::steps_taken;
 use partial::Partial;
 use record::{About, Layout, MachineRecord, NodeOrder, Payload, Phase, PhaseRecord, Plan, Role, RunRecord, Status};
 use spec::{Params, Time};
