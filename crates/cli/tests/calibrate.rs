@@ -17,19 +17,9 @@ const HIDDEN: &str = "nodes = 3\nranks_per_node = 1\n[host]\nsend_overhead = \"4
 fn a_machine_is_measured_and_its_numbers_come_back() {
     let dir = folder("calibrate");
     fs::write(dir.join("hidden.toml"), HIDDEN).unwrap();
-    let measure = [
-        "run",
-        "characterize",
-        "--on",
-        "hidden.toml",
-        "--sizes",
-        "8,4KiB,16KiB,256KiB",
-        "--trials",
-        "2",
-        "--compute",
-        "yes",
-    ];
-    let out = tailback(&dir, &[&measure[..], &["--out", "quiet", "--quiet"]].concat());
+    let measure =
+        "run characterize --on hidden.toml --sizes 8,4KiB,16KiB,256KiB --trials 2 --compute yes --out quiet --quiet";
+    let out = tailback(&dir, &measure.split(' ').collect::<Vec<_>>());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     // Tests of one rank alone are no columns of HPC Challenge, and nothing is wider than a terminal.
     let said = text(&out.stdout);
