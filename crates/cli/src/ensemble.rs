@@ -166,12 +166,15 @@ impl Ensemble<'_> {
 
     /// Threads of a simulation, and simulations at once, if there are so many.
     pub(crate) fn threads(&self, parts: usize) -> (usize, usize) {
-        let all = match self.config.threads {
+        let given = self.config.threads;
+        let all = match given {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
-            given => given,
+            _ => given,
         };
         let side_by_side = if self.config.ranks() > SIDE_BY_SIDE_UP_TO { 1 } else { all.min(parts).max(1) };
-        (all / side_by_side, side_by_side)
+        // Simulations share a core well; threads of one, which meet every few microseconds, do not.
+        let threads = if given == 0 && all > side_by_side { sim::idle_cores() } else { all };
+        ((threads / side_by_side).max(1), side_by_side)
     }
 
     fn simulate(&self, mine: Vec<usize>, slots: &Mutex<Slots>) {

@@ -83,7 +83,7 @@ pub(crate) fn run_options() -> Vec<Arg> {
         number("ranks-per-node", MOST_RANKS_PER_NODE, "Ranks per node of a simulated machine, instead of its file's"),
         value("allocation", "PLACES", "Places that the nodes take if the simulated network has more, instead of its file's")
             .value_parser(["contiguous", "scattered"]),
-        number("threads", MOST_THREADS, "Threads of the simulator; the result does not depend on it"),
+        number("threads", MOST_THREADS, "Threads of the simulator; the result does not depend on it [default: one for each core, but of one simulation only for those without other work]"),
         value("topology", "FILE", "Which switch and group each real node is on: Slurm's topology, ibnetdiscover, or lines like `nodes n[1-18] leaf1` and `group g1 leaf[1-4]` [default: what Slurm tells]")
             .value_parser(value_parser!(PathBuf))
             .value_hint(ValueHint::FilePath),

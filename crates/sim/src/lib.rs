@@ -41,7 +41,7 @@ mod run;
 pub mod topology;
 mod view;
 
-pub use base::{QueueKind, Reach};
+pub use base::{QueueKind, Reach, idle_cores};
 pub use file::{BUILTIN, Config, ConfigError, Fault, FaultSite, builtin};
 pub use link::{Counters, Load};
 pub use net::{PortCounters, Stats};

@@ -295,6 +295,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn steps_are_those_of_the_loop() {
+        for (time_s, arrangements, min_blocks) in
+            [(None, 30, 0), (Some(0.01), 1, 0), (Some(10.0), 1, 40), (Some(10.0), 7, 0), (Some(3.0), 30, 40)]
+        {
+            let stop = Stop { arrangements, min_blocks, ..stop(time_s) };
+            for step in [1e-6, 0.9e-3, 0.013, 0.7, 31.0] {
+                // As `measure` goes, where every step takes so long.
+                let (mut pace, mut taken, mut done) = (Pace::new(&stop), u64::from(time_s.is_some()), 0);
+                pace.step_took(step, 1);
+                while over(&stop, done, taken as f64 * step, || 1.0).is_none() || done == 0 {
+                    let (warmup, steps) = pace.next();
+                    pace.step_took(step * f64::from(warmup + steps), warmup + steps);
+                    taken += u64::from(warmup + steps);
+                    done += 1;
+                }
+                assert_eq!(steps_taken(&stop, step), taken as f64, "{time_s:?} {arrangements} {min_blocks} {step}");
+            }
+        }
+    }
+
     /// Samples that are all alike in every block but for the level of the block: the average is what is not known.
     #[test]
     fn precision_is_of_the_average_and_of_the_tail() {

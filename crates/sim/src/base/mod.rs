@@ -1,9 +1,11 @@
-//! What every other room stands on: the numbers by which things are named, the set of events, the room of a buffer, and three containers.
+//! What every other room stands on: the numbers by which things are named, the set of events, the room of a buffer,
+//! three containers, and the cores of the computer that simulates.
 //!
 //! Not for anything that knows what a network or a rank is.
 
 mod clock;
 mod event;
+mod idle;
 mod room;
 mod slab;
 mod table;
@@ -12,6 +14,7 @@ mod tray;
 pub(crate) use clock::Clock;
 pub use event::QueueKind;
 pub(crate) use event::{Event, Queue, place};
+pub use idle::idle_cores;
 pub(crate) use room::Room;
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use table::{Key, Table};

@@ -5,7 +5,7 @@
 
 use super::faults::{self, FAULT, Fault};
 use super::knobs::{Count, Least, Limit, Number, PerSecond, Size, Sort, knobs, words};
-use crate::base::{QueueKind, Reach, Room};
+use crate::base::{QueueKind, Reach, Room, idle_cores};
 use spec::{Card, Kind, Param, ParamError, Params, Rate, ReadParams, Time, near};
 use thiserror::Error;
 
@@ -179,7 +179,7 @@ knobs! {
         ranks_per_node: Count<usize> = "2" "ranks on each node" in [1.0, 4096.0];
         allocation: Allocation = "contiguous" "places of the topology that the nodes take, if it has more: the first, or random ones";
         seed: Count<u64> = "1" "seed of random routing, marking and allocation";
-        threads: Count<usize> = "0" "threads that simulate, 0 = one per core" in [0.0, 1024.0] but unrecorded;
+        threads: Count<usize> = "0" "threads that simulate, 0 = one per core without other work" in [0.0, 1024.0] but unrecorded;
         threads_from: Count<usize> = "256" "NICs from which several threads are worth their meetings"
             in [0.0, 1e9] but unrecorded;
         stack: Size<usize> = "256KiB" "stack of a rank (address space)"
@@ -298,7 +298,7 @@ impl Config {
     pub(crate) fn workers(&self) -> usize {
         match self.threads {
             _ if self.endpoints() < self.threads_from => 1,
-            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            0 => idle_cores(),
             n => n,
         }
     }
