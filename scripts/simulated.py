@@ -1,12 +1,15 @@
-"""What scripts share that simulate for hours: machine files with another control, and rows that are saved as they are made."""
+"""What scripts share that simulate for hours: the program and its calls, machine files with another control, rows that are saved as they are
+made."""
 import csv
 import json
 import os
 import subprocess
+import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+PROGRAM = os.path.abspath(os.environ.get("TAILBACK", os.path.join(ROOT, "target/release/tailback")))
 # Files of saved rows, in docs/validation.
 SAVED = ("table2.csv", "predictions.csv", "twins.csv")
 
@@ -22,6 +25,15 @@ def machine(folder, system, control="as built"):
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'{text}[control]\nkind = "{control}"\n')
     return path
+
+
+def called(*words, good=(0,)):
+    """Calls the program, which may launch ranks as root; another exit code than a good one ends the script with what was said."""
+    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, env=env, check=False)
+    if good and done.returncode not in good:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {' '.join(map(str, words))} ended with {done.returncode}: {(done.stderr or done.stdout)[-800:]}")
+    return done
 
 
 def commit():
