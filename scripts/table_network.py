@@ -146,7 +146,7 @@ def congestors_alone(run):
     return grid(["system", "congestor", "p2p-lat", "p2p-bw-sync", "allreduce"], rows)
 
 
-# What is assumed in two machine files: (system, size, what, expression, replacement).
+# What is assumed in three machine files: (system, size, what, expression, replacement).
 ASSUMED = [
     ("crystal", "64", "as it is", "", ""),
     ("crystal", "64", "buffer of local ports 4 KiB", r'\nbuffer = "[^"]*"', '\nbuffer = "4KiB"'),
@@ -166,6 +166,10 @@ ASSUMED = [
     ("osprey", "128", "buffers of 16 KiB, and 48 KiB shared", r'\nbuffer = "[^"]*"', '\nbuffer = "16KiB"\nshared = "48KiB"'),
     ("osprey", "128", "eager to 1 KiB", r'\neager = "[^"]*"', '\neager = "1KiB"'),
     ("osprey", "128", "adaptive routing", r'\n\[routing\]\nkind = "[^"]*"', '\n[routing]\nkind = "adaptive"'),
+    ("malbec", "120", "as it is", "", ""),
+    ("malbec", "120", "buffers of 16 KiB, and 48 KiB shared", r'\nbuffer = "[^"]*"', '\nbuffer = "16KiB"\nshared = "48KiB"'),
+    ("malbec", "120", "no control", r'\n\[control\]\nkind = "[^"]*"[^\[]*', '\n[control]\nkind = "none"\n'),
+    ("malbec", "120", "no control, buffers of 16 KiB, and 48 KiB shared", r'\nbuffer = "[^"]*"((?s:.*))\n\[control\]\nkind = "[^"]*"[^\[]*', '\nbuffer = "16KiB"\nshared = "48KiB"\\1\n[control]\nkind = "none"\n'),
 ]
 
 
