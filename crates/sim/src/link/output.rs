@@ -111,8 +111,8 @@ struct InputQueue {
 pub(crate) struct Fifo {
     pub(crate) head: u32,
     pub(crate) tail: u32,
-    /// A packet of this input is being sent or waits for its output.
-    pub(crate) active: bool,
+    /// From when on nobody of this input is being sent; never, while a packet waits for its output or behind another.
+    pub(crate) free: u64,
 }
 
 /// All outputs of a part.
@@ -159,7 +159,7 @@ impl Outs {
             returns: Vec::new(),
             free_return: NONE,
             queues: Vec::new(),
-            fifos: vec![Fifo { head: NONE, tail: NONE, active: false }; fifos],
+            fifos: vec![Fifo { head: NONE, tail: NONE, free: 0 }; fifos],
             lanes,
         };
         for link in links {

@@ -45,12 +45,16 @@ impl Net<'_> {
         self.packets[id].lane = lane as u8;
         let input = self.input_of(&self.packets[id]) as usize;
         let fifo = &mut self.outs.fifos[input];
-        if !std::mem::replace(&mut fifo.active, true) {
+        let free = std::mem::replace(&mut fifo.free, u64::MAX);
+        if free <= self.clock.now {
             return true;
         }
         match std::mem::replace(&mut fifo.tail, id) {
             NONE => fifo.head = id,
             tail => self.packets[tail].next = id,
+        }
+        if free != u64::MAX {
+            self.next_of_input(input as u32, free - 1);
         }
         false
     }
@@ -66,10 +70,6 @@ impl Net<'_> {
     pub(crate) fn input_ready(&mut self, input: u32) {
         let fifo = &mut self.outs.fifos[input as usize];
         let id = fifo.head;
-        if id == NONE {
-            fifo.active = false;
-            return;
-        }
         fifo.head = self.packets[id].next;
         if fifo.head == NONE {
             fifo.tail = NONE;
@@ -374,9 +374,19 @@ impl Net<'_> {
         mail.packets.push((time, packet));
     }
 
-    /// The next packet of an input's queue may be sent from a time on.
+    /// The tail of an input's packet leaves at a time, and the next one may be sent.
     fn free_input(&mut self, packet: &Packet, time: u64) {
         let input = self.input_of(packet);
+        let fifo = &mut self.outs.fifos[input as usize];
+        match fifo.head {
+            // Mostly there is none: then no event is needed. One that comes at this very time is behind, as its head is there before.
+            NONE => fifo.free = time + 1,
+            _ => self.next_of_input(input, time),
+        }
+    }
+
+    /// Asks for the event at which the next packet of an input's queue takes its turn.
+    fn next_of_input(&mut self, input: u32, time: u64) {
         let place = self.outs.first * self.outs.vcs as u32 * self.outs.lanes + input;
         self.clock.push(time, place, Event::InputReady(input));
     }
