@@ -32,7 +32,12 @@ fn two_nics_and_narrow_protocols() {
          short_rate = \"2GB/s\"\nmedium_rate = \"1GB/s\"\nlong_rate = \"2GB/s\"\n",
     );
     conforms("nodes = 4\nranks_per_node = 1\n[switch]\nbuffer = 4136\n[protocol]\neager = \"64MiB\"\n");
-    conforms("nodes = 4\nranks_per_node = 2\n[nic]\noutstanding = 1\n[protocol]\neager = 8\nlong = \"fetched\"\n");
+    for limit in ["outstanding = 1", "window = 1", "window = 3000"] {
+        conforms(&format!(
+            "nodes = 4\nranks_per_node = 2\n[nic]\n{limit}\nmtu = 512\n[switch]\napart = \"answers\"\nqueueing = \"fifo\"\n\
+             [protocol]\neager = 8\nlong = \"fetched\"\n"
+        ));
+    }
     for full in ["wait", "drop"] {
         conforms(&format!(
             "nodes = 4\nranks_per_node = 1\n[nic]\nmtu = 512\nheader = 20\nunit = 64\nasked_header = 8\nrequest = 18\n\

@@ -75,11 +75,9 @@ fn an_incast_of_n_gives_each_the_nth() {
 }
 
 /// When an incast of 16 messages is over, and the most that waited for the receiver's cable, both in messages.
-fn asked_incast(protocol: &str, outstanding: usize) -> (f64, f64) {
+fn asked_incast(protocol: &str, limit: &str) -> (f64, f64) {
     let n = 16;
-    let text = format!(
-        "nodes = 17\nranks_per_node = 1\n[protocol]\neager = 0\n{protocol}\n{IDEAL}outstanding = {outstanding}\n"
-    );
+    let text = format!("nodes = 17\nranks_per_node = 1\n[protocol]\neager = 0\n{protocol}\n{IDEAL}{limit}\n");
     let m = machine(&text);
     run(&m, |comm| match comm.rank() {
         0 => comm.exchange(&mut (1..=n).map(|r| recv(r, 1, PAYLOAD)).collect::<Vec<_>>()),
@@ -90,13 +88,15 @@ fn asked_incast(protocol: &str, outstanding: usize) -> (f64, f64) {
 
 #[test]
 fn a_receiver_that_fetches_is_not_crowded() {
-    let (pushed, crowd) = asked_incast("", 4);
+    let (pushed, crowd) = asked_incast("", "outstanding = 4");
     assert!(crowd > 10.0, "{crowd} of 16 messages wait for the receiver's cable");
     for (protocol, outstanding) in
         ["long = \"fetched\"", "copied = 8192"].into_iter().flat_map(|p| [2, 4, 8].map(|n| (p, n)))
     {
-        let (fetched, waiting) = asked_incast(protocol, outstanding);
+        let (fetched, waiting) = asked_incast(protocol, &format!("outstanding = {outstanding}"));
         assert!(waiting < outstanding as f64, "{waiting} wait with {outstanding} under way");
+        let by_bytes = asked_incast(protocol, &format!("window = {}", outstanding * PAYLOAD));
+        assert_eq!((fetched, waiting), by_bytes, "{protocol}, {outstanding} messages and so many bytes");
         // One after the other, the cable may have to wait for the next; with several under way it need not.
         assert!(fetched < pushed * if outstanding < 4 { 2.0 } else { 1.15 }, "{fetched} {pushed}");
     }
@@ -213,6 +213,35 @@ fn a_crowded_output_holds_up_what_leaves_by_its_column() {
     assert!(held > free + 5.0, "{held} {free}");
     assert_eq!((behind_a_crowd(columns, 8), behind_a_crowd(columns, 5)), (held, free));
     assert_eq!((behind_a_crowd(VOQ, 5), behind_a_crowd(FIFO, 5)), (free, held));
+}
+
+/// When a message of two packets, which node 8 fetches, comes from a node whose input is full of packets for a crowded one.
+fn fetched_behind_a_crowd(apart: &str) -> f64 {
+    let m = machine(&format!(
+        "nodes = 12\nranks_per_node = 1\n[switch]\n{FIFO}\napart = \"{apart}\"\n[protocol]\neager = {PAYLOAD}\nlong = \"fetched\"\n{IDEAL}"
+    ));
+    let came = Mutex::new(0.0);
+    run(&m, |comm| match comm.rank() {
+        0 => {
+            comm.charge(Work::flops((8.0 * SERVICE * 1e12) as u64));
+            // Asks first, so that only what is fetched finds the crowd.
+            let crowd = (0..4).map(|_| send(4, 1, PAYLOAD));
+            comm.exchange(&mut std::iter::once(send(8, 2, 2 * PAYLOAD)).chain(crowd).collect::<Vec<_>>());
+        }
+        1..=3 => (0..8).for_each(|_| comm.exchange(&mut [send(4, 1, PAYLOAD)])),
+        8 => {
+            comm.exchange(&mut [recv(0, 2, 2 * PAYLOAD)]);
+            *came.lock().unwrap() = comm.now().secs() / SERVICE;
+        }
+        _ => {}
+    });
+    came.into_inner().unwrap()
+}
+
+#[test]
+fn answers_come_past_a_crowd_of_data_if_they_travel_apart() {
+    let (held, free) = (fetched_behind_a_crowd("control"), fetched_behind_a_crowd("answers"));
+    assert!(held > free + 5.0, "{held} {free}");
 }
 
 #[test]

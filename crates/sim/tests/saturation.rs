@@ -53,6 +53,18 @@ fn dragonfly_adversarial() {
     between("ugal", carried(DRAGONFLY, "ugal", Pattern::NextGroup(8), 0.7), 0.45, 0.57);
 }
 
+/// Where lengths do not count, a detour need not have half the load of the shortest way, so more packets take one.
+#[test]
+fn detours_are_longer_where_lengths_do_not_count() {
+    let hops = |by_length: bool| {
+        let routing = format!("ugal\"\nbias = \"0\"\nby_length = \"{by_length}");
+        let stats = carried(DRAGONFLY, &routing, Pattern::Uniform, 0.5).stats;
+        stats.packet_hops as f64 / stats.messages as f64
+    };
+    let (counted, not) = (hops(true), hops(false));
+    assert!(not > counted * 1.1, "{not} cables a message, and {counted} where lengths count");
+}
+
 /// Under d-mod-k a shift has a cable of its own for every flow.
 #[test]
 fn tree_shifts_run_at_full_rate() {

@@ -38,6 +38,15 @@ pub enum Queueing {
     Columns,
 }
 
+/// What travels in virtual channels of its own, beside data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Acknowledgements, clear-to-send and notices: nothing that carries data ever holds them up.
+    Control,
+    /// All that answers a request, with its data, as on networks that know requests and responses: gets come beside puts.
+    Answers,
+}
+
 /// What becomes of packets for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
@@ -78,6 +87,7 @@ pub enum Allocation {
 words!(Allocation { Contiguous = "contiguous", Scattered = "scattered" });
 words!(Long { Pushed = "pushed", Fetched = "fetched" });
 words!(Sharing { Node = "node", Machine = "machine" });
+words!(Apart { Control = "control", Answers = "answers" });
 words!(Full { Wait = "wait", Drop = "drop" });
 words!(QueueKind { Calendar = "calendar", Heap = "heap" });
 
@@ -125,6 +135,7 @@ knobs! {
         request: Size<u32> = "0" "bytes by which each unit of a get is asked for, 0 = one packet for all" in [0.0, 4096.0];
         answer: Size<u32> = "0" "bytes by which each unit of a put is acknowledged, 0 = one packet for all" in [0.0, 4096.0];
         outstanding: Count<u32> = "64" "puts and gets of a NIC under way" in [1.0, 1e6];
+        window: Size<u64> = "0" "bytes of puts and gets of a NIC under way: the next one waits while it is so many, 0 = no limit";
     }
     with {}
 }
@@ -140,6 +151,7 @@ knobs! {
         global_shared: Size<u32> = "0" "the same behind a global cable; as `shared` unless given" in [0.0, 1e9] like shared;
         queueing: Queueing = "voq" "what shares a queue of an input: nothing, all outputs, or a column of them";
         columns: Count<u32> = "8" "columns of outputs (port modulo this), with `queueing = columns`" in [2.0, 64.0];
+        apart: Apart = "control" "what has channels beside those of data: small control messages, or all that answers a request";
         full: Full = "wait" "packets wait for room (credits), or are dropped at outputs of `buffer` bytes";
     }
     with {}
@@ -371,6 +383,11 @@ impl Config {
         }
         if self.switch.full == Full::Drop && self.switch.shared.max(self.switch.global_shared) > 0 {
             let text = "switch.shared is a part of an input buffer, and switch.full = drop means output buffers: leave one out";
+            return Err(ConfigError::Absurd(text.into()));
+        }
+        if self.switch.apart == Apart::Answers && (self.switch.full == Full::Drop || self.control.0 != "none") {
+            let text = "switch.apart = answers takes answers with their data out of congestion control's sight: set control.kind = \"none\" \
+                        and leave switch.full out";
             return Err(ConfigError::Absurd(text.into()));
         }
         for limit in &limits {

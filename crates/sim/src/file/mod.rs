@@ -10,8 +10,8 @@ mod presets;
 mod train;
 
 pub use config::{
-    Allocation, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing, Sharing,
-    SwitchConfig,
+    Allocation, Apart, CARDS, Config, ConfigError, Full, HostConfig, Long, NicConfig, ProtocolConfig, Queueing,
+    Sharing, SwitchConfig,
 };
 pub(crate) use config::{NO_LIMIT, WAYS, texts};
 pub(crate) use faults::absurd;

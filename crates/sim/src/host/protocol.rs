@@ -258,7 +258,7 @@ impl Host {
             }
             Kind::Bulk | Kind::Fetched => {
                 if head.kind == Kind::Fetched {
-                    net.answered(net.fabric.endpoint_of(head.to));
+                    net.answered(net.fabric.endpoint_of(head.to), 0);
                 }
                 net.operations.requests[head.remote].payload = head.payload;
                 complete_receive(net, head.remote, time, 0);
@@ -268,7 +268,9 @@ impl Host {
             Kind::PutDone | Kind::GetDone => {
                 // Inside a node no NIC has counted the put or get as under way.
                 if net.fabric.node_of(head.from) != net.fabric.node_of(head.to) {
-                    net.answered(net.fabric.endpoint_of(head.to));
+                    // What a get brings has been counted packet by packet.
+                    let put = if head.kind == Kind::PutDone { head.len } else { 0 };
+                    net.answered(net.fabric.endpoint_of(head.to), put);
                 }
                 net.operations.requests[head.request].payload = head.payload;
                 net.operations.complete(&mut net.clock, head.request, time, 0);

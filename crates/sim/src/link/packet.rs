@@ -1,6 +1,7 @@
 //! Packets and the headers of messages: what moves through the network.
 
 use crate::base::{NONE, Port, place};
+use crate::file::Apart;
 
 /// One packet. Kept small: the network's cost is the cost of touching these.
 #[derive(Clone, Copy, Debug)]
@@ -78,10 +79,13 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether it travels in the control class.
-    pub(crate) fn is_control(self) -> bool {
-        // Not `GetDone`, which carries data, and not the requests, which travel as data do.
-        matches!(self, Kind::Clear | Kind::PutDone | Kind::Notice)
+    /// Whether it travels apart from data.
+    pub(crate) fn is_apart(self, apart: Apart) -> bool {
+        match apart {
+            // Not `GetDone`, which carries data, and not the requests, which travel as data do.
+            Apart::Control => matches!(self, Kind::Clear | Kind::PutDone | Kind::Notice),
+            Apart::Answers => matches!(self, Kind::Fetched | Kind::PutDone | Kind::GetDone),
+        }
     }
 }
 

@@ -13,11 +13,11 @@ use crate::routing::{ROUTINGS, Routing, RoutingEntry};
 use crate::topology::{Cable, TOPOLOGIES, Target, Topology, TopologyEntry, Ways, Wiring};
 use spec::{Card, Params, Rate, near};
 
-/// Classes of traffic at most, each with its own virtual channels: data and requests; small control packets; small messages,
-/// if the machine has a class for them.
+/// Classes of traffic at most, each with its own virtual channels: data and requests; what travels apart; small messages, if the
+/// machine has a class for them.
 pub(crate) const CLASSES: usize = 3;
-/// The class of acknowledgements, clear-to-send and notices.
-pub(crate) const CONTROL_CLASS: u8 = 1;
+/// The class of what travels apart, which congestion control leaves alone: acknowledgements, clear-to-send and notices; or answers.
+pub(crate) const APART_CLASS: u8 = 1;
 /// The class of messages up to `protocol.small`.
 pub(crate) const SMALL_CLASS: u8 = 2;
 /// Virtual channels of a port at most: the width of a port's mask of those that wait.

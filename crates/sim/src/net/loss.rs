@@ -7,7 +7,7 @@
 //! Not modelled: fast retransmission by duplicate acknowledgements, growing timeouts, go-back-n. Only what was lost is sent
 //! again.
 
-use super::{CONTROL_CLASS, Net};
+use super::{APART_CLASS, Net};
 use crate::base::{Event, NONE, place};
 use crate::control::TrafficFlow;
 use crate::link::{Head, Message, Packet};
@@ -38,7 +38,7 @@ impl Net<'_> {
     pub(crate) fn resend(&mut self, id: u32) {
         let packet = self.packets[id];
         self.packets.free(id);
-        if packet.class != CONTROL_CLASS {
+        if packet.class != APART_CLASS {
             let flow = TrafficFlow { from: packet.source, to: packet.target };
             self.controlled(|c, now, asks| c.lost(now, flow, asks));
         }

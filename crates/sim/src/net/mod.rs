@@ -28,7 +28,7 @@ pub(crate) use counters::Totals;
 pub use counters::{PortCounters, Stats};
 #[cfg(test)]
 pub(crate) use fabric::Chosen;
-pub(crate) use fabric::{CLASSES, CONTROL_CLASS, Fabric, PartInfo, SMALL_CLASS};
+pub(crate) use fabric::{APART_CLASS, CLASSES, Fabric, PartInfo, SMALL_CLASS};
 pub(crate) use mail::Mail;
 pub(crate) use operations::{Doing, Operations};
 

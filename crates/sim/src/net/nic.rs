@@ -2,17 +2,18 @@
 //!
 //! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
 //! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
-//! packet overhead, keeps at most `outstanding` puts and gets under way, and holds back flows that the congestion control
+//! packet overhead, keeps at most `outstanding` puts and gets and about `window` bytes of them under way, and holds back flows that the congestion control
 //! paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the other end a NIC takes in one
 //! packet per packet overhead and frees the buffer then; it always takes packets in, whatever its host does, so that no
 //! protocol can block the network.
 
 use super::movers::Movers;
 use super::switch::seen;
-use super::{CLASSES, CONTROL_CLASS, Fabric, Net, PartInfo, SMALL_CLASS};
+use super::{APART_CLASS, CLASSES, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
 use crate::base::{Endpoint, Event, NONE, Slab, Table, place};
 use crate::control::TrafficFlow;
+use crate::file::NicConfig;
 use crate::link::{Head, Kind, Message, NO_LANE, Packet};
 use spec::Time;
 
@@ -27,12 +28,25 @@ struct Nic {
     next_message: u64,
     /// How many messages it has started.
     started: u32,
-    /// Puts and gets under way, and those that wait for their turn.
+    /// Puts and gets under way, their bytes, and those that wait for their turn.
     outstanding: u32,
+    under_way: u64,
     blocked_head: u32,
     blocked_tail: u32,
     /// Its receiving side is busy until then.
     receiving: u64,
+}
+
+impl Nic {
+    /// Whether one more put or get may go.
+    fn may_begin(&self, config: &NicConfig) -> bool {
+        self.outstanding < config.outstanding && (config.window == 0 || self.under_way < config.window)
+    }
+
+    fn begin(&mut self, len: u64) {
+        self.outstanding += 1;
+        self.under_way += len;
+    }
 }
 
 /// Messages from one NIC to one destination.
@@ -91,6 +105,7 @@ impl Nics {
             next_message: 0,
             started: 0,
             outstanding: 0,
+            under_way: 0,
             blocked_head: NONE,
             blocked_tail: NONE,
             receiving: 0,
@@ -148,10 +163,10 @@ impl Nics {
 }
 
 /// The class in which a message travels: small ones may have their own, by the length of the user's message, so that all
-/// packets of an exchange but the acknowledgements travel in one class.
+/// packets of an exchange but those that travel apart travel in one class.
 fn class_of(message: &Message, config: &Config) -> u8 {
     match &message.head {
-        head if head.kind.is_control() => CONTROL_CLASS,
+        head if head.kind.is_apart(config.switch.apart) => APART_CLASS,
         head if config.protocol.small > 0 && head.len <= config.protocol.small => SMALL_CLASS,
         _ => 0,
     }
@@ -180,8 +195,9 @@ impl Net<'_> {
         let message = &self.nics.messages[id];
         let n = self.fabric.endpoints[message.source as usize].local as usize;
         if matches!(message.head.kind, Kind::Put | Kind::Get | Kind::Fetch) {
+            let len = message.head.len;
             let nic = &mut self.nics.list[n];
-            if nic.outstanding >= self.fabric.config.nic.outstanding {
+            if !nic.may_begin(&self.fabric.config.nic) {
                 // Held back outside the flows, so that other messages to the same destination are not held up.
                 let tail = std::mem::replace(&mut nic.blocked_tail, id);
                 match tail {
@@ -190,27 +206,35 @@ impl Net<'_> {
                 }
                 return;
             }
-            nic.outstanding += 1;
+            nic.begin(len);
         }
         self.enqueue_message(n as u32, id, class_of(&self.nics.messages[id], &self.fabric.config));
     }
 
-    /// An answer has come back: the next put or get may go.
-    pub(crate) fn answered(&mut self, endpoint: Endpoint) {
+    /// The answer to a put of so many bytes, or to a get, is complete: the next ones may go.
+    pub(crate) fn answered(&mut self, endpoint: Endpoint, put: u64) {
         let n = self.fabric.endpoints[endpoint as usize].local;
-        let nic = &mut self.nics.list[n as usize];
-        let id = nic.blocked_head;
-        if id == NONE {
-            nic.outstanding -= 1;
-            return;
+        self.nics.list[n as usize].outstanding -= 1;
+        self.landed(n, put);
+    }
+
+    /// So many bytes of puts and gets of a NIC are no longer under way: what waited for it may go.
+    fn landed(&mut self, n: u32, bytes: u64) {
+        self.nics.list[n as usize].under_way -= bytes;
+        loop {
+            let nic = &mut self.nics.list[n as usize];
+            let id = nic.blocked_head;
+            if id == NONE || !nic.may_begin(&self.fabric.config.nic) {
+                return;
+            }
+            let message = &mut self.nics.messages[id];
+            nic.begin(message.head.len);
+            nic.blocked_head = std::mem::replace(&mut message.next, NONE);
+            if nic.blocked_head == NONE {
+                nic.blocked_tail = NONE;
+            }
+            self.enqueue_message(n, id, class_of(&self.nics.messages[id], &self.fabric.config));
         }
-        // `outstanding` stays as it is: the next one takes the place of the one that was answered.
-        nic.blocked_head = self.nics.messages[id].next;
-        if nic.blocked_head == NONE {
-            nic.blocked_tail = NONE;
-        }
-        self.nics.messages[id].next = NONE;
-        self.enqueue_message(n, id, class_of(&self.nics.messages[id], &self.fabric.config));
     }
 
     pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
@@ -353,7 +377,7 @@ impl Net<'_> {
             let flow = TrafficFlow { from: message.source, to: message.target };
             let begins = !message.begun;
             // Acknowledgements, clear-to-send and the control's own notices are never held back.
-            let paced = class != usize::from(CONTROL_CLASS);
+            let paced = class != usize::from(APART_CLASS);
             if let Some(control) = self.guard.control.as_mut().filter(|_| paced) {
                 let when = control.pace(Time::from_ps(self.clock.now), flow, wire).ps();
                 if when > self.clock.now {
@@ -479,11 +503,15 @@ impl Net<'_> {
         nic.receiving = done;
         self.release(packet.via, packet.vc, packet.wire, done);
         self.packets.free(id);
-        if packet.class != CONTROL_CLASS {
+        if packet.class != APART_CLASS {
             self.controlled(|c, now, asks| c.ejected(now, seen(&packet), asks));
         }
         let payload = u64::from(self.fabric.config.nic.payload(packet.wire, packet.asked));
         self.totals.delivered += payload;
+        if packet.asked {
+            let n = self.fabric.endpoints[packet.target as usize].local;
+            self.landed(n, payload);
+        }
         let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
         let head = self.heads.take(head);
         if head.kind == Kind::Notice {

@@ -13,7 +13,7 @@
 //! Not modelled: a crossbar's own limits. With virtual output queues an input may feed several outputs at once.
 
 use super::faults::Survivors;
-use super::{CONTROL_CLASS, Net};
+use super::{APART_CLASS, Net};
 use crate::base::{Event, NONE, Port, Switch};
 use crate::control::{Seen, Spot, TrafficFlow};
 use crate::link::{ENDPOINT, Load, NO_LANE, Packet};
@@ -148,7 +148,7 @@ impl Net<'_> {
     /// Tells the congestion control of a packet that has to wait.
     fn note_queued(&mut self, o: u32, id: u32, port: Port) {
         let packet = self.packets[id];
-        if packet.class != CONTROL_CLASS {
+        if packet.class != APART_CLASS {
             let (spot, seen) = (self.spot(o, packet.at, port), seen(&packet));
             let (mut marked, mut rng) = (packet.marked, self.draw(&packet, Draw::Queued));
             self.controlled(|c, now, asks| marked |= c.queued(now, spot, seen, &mut rng, asks));
@@ -311,7 +311,7 @@ impl Net<'_> {
 
     fn note_forwarded(&mut self, o: u32, id: u32) {
         let packet = self.packets[id];
-        if packet.class != CONTROL_CLASS {
+        if packet.class != APART_CLASS {
             let port = self.fabric.links[(self.outs.first + o) as usize].from_port;
             let (spot, seen) = (self.spot(o, packet.at, port), seen(&packet));
             let (mut marked, mut rng) = (packet.marked, self.draw(&packet, Draw::Forwarded));

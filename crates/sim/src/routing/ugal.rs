@@ -19,6 +19,12 @@ pub const UGAL: RoutingEntry = RoutingEntry {
         params: &[
             Param::new("minimal", Kind::Count, "2", "minimal ways to look at"),
             Param::new("detours", Kind::Count, "2", "detours to look at"),
+            Param::new(
+                "by_length",
+                Kind::Choice(&["true", "false"]),
+                "true",
+                "whether loads are multiplied with lengths of ways before they are compared",
+            ),
             Param::new("bias", Kind::Size, "32KiB", "bytes by which a detour must be better"),
             Param::new(
                 "progressive",
@@ -34,6 +40,7 @@ pub const UGAL: RoutingEntry = RoutingEntry {
 struct Ugal {
     minimal: usize,
     detours: usize,
+    by_length: bool,
     bias: u64,
     progressive: bool,
 }
@@ -47,12 +54,17 @@ fn build(params: &Params) -> Result<Box<dyn Routing>, String> {
     Ok(Box::new(Ugal {
         minimal: params.count("minimal") as usize,
         detours: params.count("detours") as usize,
+        by_length: params.word("by_length") == "true",
         bias: params.size("bias") as u64,
         progressive: params.word("progressive") == "true",
     }))
 }
 
 impl Ugal {
+    fn cost(&self, load: u64, hops: u32) -> u64 {
+        if self.by_length { load * u64::from(hops) } else { load }
+    }
+
     /// The best detour: its port, load times length, and middle.
     fn detour(&self, at: &mut At<'_>, trip: &Trip, better_than: u64) -> Option<(Port, Switch)> {
         let mut best = None;
@@ -64,7 +76,7 @@ impl Ugal {
             at.topology.ways(at.switch, super::Target { switch: middle, ..trip.to }, at.ways);
             // One random way to each middle: `detours` is the number of ports looked at.
             let (port, load) = at.least_loaded(1);
-            let cost = load * u64::from(at.topology.detour_hops(at.switch, middle, trip.to.switch)) + self.bias;
+            let cost = self.cost(load, at.topology.detour_hops(at.switch, middle, trip.to.switch)) + self.bias;
             if cost < least {
                 (least, best) = (cost, Some((port, middle)));
             }
@@ -80,7 +92,7 @@ impl Routing for Ugal {
         let (mut port, load) = at.least_loaded(self.minimal);
         let may = trip.hop.hops == 0 || (self.progressive && at.topology.may_detour(at.switch, trip.hop));
         if may && trip.middle.is_none() {
-            let cost = load * u64::from(at.topology.hops(at.switch, trip.to.switch));
+            let cost = self.cost(load, at.topology.hops(at.switch, trip.to.switch));
             // A detour costs at least the bias, so that an idle network is never asked.
             if cost > self.bias
                 && let Some((away, middle)) = self.detour(at, trip, cost)
