@@ -83,6 +83,10 @@ fn one_thread_and_several() {
         format!("{CHAIN}{tight}queueing = \"fifo\"\n"),
         format!("{dragonfly}{tight}queueing = \"columns\"\ncolumns = 3\n[routing]\nkind = \"ugal\"\n"),
         format!("{dragonfly}{tight}shared = \"6KiB\"\n[routing]\nkind = \"ugal\"\n"),
+        format!(
+            "{dragonfly}{tight}queueing = \"fifo\"\napart = \"answers\"\n[nic]\nwindow = \"16KiB\"\n[protocol]\neager = \"1KiB\"\n\
+             long = \"fetched\"\n[routing]\nkind = \"ugal\"\nby_length = \"false\"\n"
+        ),
         format!("{CHAIN}[switch]\nbuffer = \"32KiB\"\nfull = \"drop\"\n[control]\nkind = \"aimd\"\n"),
         format!("{CHAIN}[protocol]\nsmall = \"1KiB\"\neager = \"1KiB\"\n"),
         format!("{CHAIN}[nic]\nper_node = 2\n"),

@@ -444,6 +444,20 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_meant_together_is_refused() {
+        let drop = "[switch]\nfull = \"drop\"\n";
+        for (text, remedy) in [
+            (format!("{drop}queueing = \"fifo\""), "set switch.queueing"),
+            (format!("{drop}shared = \"8KiB\""), "leave one out"),
+            (format!("{drop}apart = \"answers\""), "leave switch.full out"),
+            ("[switch]\napart = \"answers\"\n[control]\nkind = \"slingshot\"".into(), "set control.kind"),
+        ] {
+            let said = refused(&text);
+            assert!(said.contains(remedy), "{text}: {said}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         assert_eq!(refused("node = 3"), "machine file: unknown key `node`; did you mean `nodes`, `ranks_per_node`?");
         assert_eq!(
