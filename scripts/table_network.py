@@ -200,6 +200,23 @@ def assumed(run):
     return grid(["changed", "p2p-lat, average impact", "its loaded 99 % / drain", "allreduce, average impact"], rows)
 
 
+@table("packets")
+def packets(run):
+    """Aries in trains of four packets, as its presets are, and packet by packet."""
+    rows = []
+    for system, nodes, ranks in (("crystal", "696", "1"), ("crystal", "696", "8"), ("theta", "4096", "1"), ("edison", "5575", "1")):
+        with open(os.path.join(run.root, f"machines/{system}.toml"), encoding="utf-8") as file:
+            text = file.read()
+        path = os.path.join(run.folder, f"{system}-64.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('\nmtu = "256B"', '\nmtu = "64B"'))
+        for name, what in ((system, "trains of 256 bytes"), (path, "packets of 64 bytes")):
+            options = ["--nodes", nodes, "--ranks-per-node", ranks, "--canaries", "p2p-lat,allreduce", "--placements", "3", "--rounds", "6", "--cut", "20", "--time", "8ms"]
+            fom = merits(run.tailback("run", "gpcnet", "--on", name, *options, "--threads", "1", "--payload", "lengths", "--format", "fom", out="run"))
+            rows.append([f"{system.capitalize()} {nodes}x{ranks}", what, *(digits(fom[key]) for key in ("p2p-lat.impact", "p2p-lat.drain_ratio99", "allreduce.impact"))])
+    return grid(["", "simulated as", "p2p-lat, average impact", "its loaded 99 % / drain", "allreduce, average impact"], rows)
+
+
 @table("crab", needs="one idle core")
 def crab(run):
     options = ["--nodes", "8,16,32,64", "--bytes", "8,64,512,4096,32768,262144", "--placements", "5", "--seed", "1"]
