@@ -180,18 +180,23 @@ SMALL_ONLY = ("UGAL bias 4 KiB", "a NIC takes in 2 GB/s", "messages of 4 KiB pus
 ASSUMED += [(system, "696", what, *change) for system, _, what, *change in ASSUMED if system == "crystal" and what not in SMALL_ONLY]
 
 
+def altered(run, system, name, expression, replacement):
+    """The path of a preset with one place changed. Fails if there is no such place."""
+    with open(os.path.join(run.root, f"machines/{system}.toml"), encoding="utf-8") as file:
+        text, changes = re.subn(expression, replacement, file.read(), count=1)
+    if changes != 1:
+        raise RuntimeError(f"machines/{system}.toml has no place for: {replacement.strip()}")
+    path = os.path.join(run.folder, f"{system}-{name}.toml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
 @table("assumed")
 def assumed(run):
     rows = []
     for i, (system, nodes, what, expression, replacement) in enumerate(ASSUMED):
-        with open(os.path.join(run.root, f"machines/{system}.toml"), encoding="utf-8") as file:
-            text = file.read()
-        text, changes = re.subn(expression, replacement, text, count=1)
-        if changes != 1:
-            raise RuntimeError(f"machines/{system}.toml has no place for: {what}")
-        path = os.path.join(run.folder, f"{system}-{i}.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        path = altered(run, system, str(i), expression, replacement)
         options = ["--nodes", nodes, "--ranks-per-node", "8", "--canaries", "p2p-lat,allreduce", "--time", "10ms", "--format", "fom"]
         said = run.tailback("run", "gpcnet", "--on", path, *options, out=f"run{i}")
         fom = merits(said)
@@ -205,11 +210,7 @@ def packets(run):
     """Aries in trains of four packets, as its presets are, and packet by packet."""
     rows = []
     for system, nodes, ranks in (("crystal", "696", "1"), ("crystal", "696", "8"), ("theta", "4096", "1"), ("edison", "5575", "1")):
-        with open(os.path.join(run.root, f"machines/{system}.toml"), encoding="utf-8") as file:
-            text = file.read()
-        path = os.path.join(run.folder, f"{system}-64.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace('\nmtu = "256B"', '\nmtu = "64B"'))
+        path = altered(run, system, "64", r'\nmtu = "256B"', '\nmtu = "64B"')
         for name, what in ((system, "trains of 256 bytes"), (path, "packets of 64 bytes")):
             options = ["--nodes", nodes, "--ranks-per-node", ranks, "--canaries", "p2p-lat,allreduce", "--placements", "3", "--rounds", "6", "--cut", "20", "--time", "8ms"]
             fom = merits(run.tailback("run", "gpcnet", "--on", name, *options, "--threads", "1", "--payload", "lengths", "--format", "fom", out="run"))

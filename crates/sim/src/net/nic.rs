@@ -2,10 +2,10 @@
 //!
 //! Messages to one destination form a flow and are sent in order; flows of a class take turns packet by packet, classes take
 //! turns too. A NIC starts at most one message per `message gap`, is busy with each packet for its serialisation plus the
-//! packet overhead, keeps at most `outstanding` puts and gets and about `window` bytes of them under way, and holds back flows that the congestion control
-//! paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the other end a NIC takes in one
-//! packet per packet overhead and frees the buffer then; it always takes packets in, whatever its host does, so that no
-//! protocol can block the network.
+//! packet overhead, keeps at most `outstanding` puts and gets and about `window` bytes of them under way, and holds back flows
+//! that the congestion control paces. Where ranks have to move what they send (`movers`), each has flows of its own. At the
+//! other end a NIC takes in one packet per packet overhead and frees the buffer then; it always takes packets in, whatever its
+//! host does, so that no protocol can block the network.
 
 use super::movers::Movers;
 use super::switch::seen;
@@ -495,10 +495,10 @@ impl Net<'_> {
     /// A packet's tail has reached its destination's NIC. The message, if this is all of it and it is for a rank, and when.
     pub(crate) fn eject(&mut self, id: u32) -> Option<(Head, u64)> {
         let packet = self.packets[id];
-        let end = &self.fabric.endpoints[packet.target as usize];
-        let out = self.nics.list[end.local as usize].out;
+        let n = self.fabric.endpoints[packet.target as usize].local;
+        let out = self.nics.list[n as usize].out;
         let both = self.both(self.outs.list[out as usize].busy > self.clock.now, packet.wire);
-        let nic = &mut self.nics.list[end.local as usize];
+        let nic = &mut self.nics.list[n as usize];
         let done = nic.receiving.max(self.clock.now) + self.fabric.config.nic.packet_overhead.ps().max(both);
         nic.receiving = done;
         self.release(packet.via, packet.vc, packet.wire, done);
@@ -509,7 +509,6 @@ impl Net<'_> {
         let payload = u64::from(self.fabric.config.nic.payload(packet.wire, packet.asked));
         self.totals.delivered += payload;
         if packet.asked {
-            let n = self.fabric.endpoints[packet.target as usize].local;
             self.landed(n, payload);
         }
         let head = if packet.part { self.assemble(&packet, payload)? } else { packet.head };
