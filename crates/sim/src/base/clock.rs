@@ -1,6 +1,7 @@
 //! The clock of one part: what time it is, what will happen, and whether the part can go on.
 
 use super::{Event, Queue, QueueKind};
+use std::ops::Range;
 
 pub(crate) struct Clock {
     pub(crate) now: u64,
@@ -32,6 +33,18 @@ impl Clock {
         let (time, event) = self.queue.pop_before(limit)?;
         debug_assert!(time >= self.now, "time runs backwards");
         Some((event, std::mem::replace(&mut self.now, time)))
+    }
+
+    /// The places of the next events that have to be foreseen now: see [`Queue::unforeseen`].
+    #[inline(always)]
+    pub(crate) fn unforeseen(&mut self) -> Range<usize> {
+        self.queue.unforeseen()
+    }
+
+    /// The event of such a place.
+    #[inline(always)]
+    pub(crate) fn coming(&self, place: usize) -> Event {
+        self.queue.coming(place)
     }
 
     /// Ends the run with a reason. The earliest counts, and the first by its words of those of one time.

@@ -15,6 +15,7 @@
 use crate::base::NONE;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Bits of an event that name the object it happens to.
 // The other four bits are for the kind of event.
@@ -154,11 +155,18 @@ pub enum QueueKind {
     Heap,
 }
 
+/// Events of a bucket in the order of their pushes: one line of memory.
 #[derive(Clone, Copy)]
-struct Node {
-    entry: Due,
+#[repr(align(64))]
+struct Line {
+    due: [Due; LINE],
+    used: u32,
+    /// The line before it in its bucket, or the next free one.
     next: u32,
 }
+
+const LINE: usize = 3;
+const _: () = assert!(size_of::<Line>() == 64);
 
 /// Pending events.
 pub(crate) struct Queue {
@@ -171,13 +179,16 @@ pub(crate) struct Queue {
     bucket: u64,
     /// The current bucket's events, latest first.
     current: Vec<Due>,
+    /// How many of them are left when the next ones are to be foreseen.
+    unseen: usize,
     /// Events added to the current bucket since it became current. A heap, because ranks in step make thousands of them.
     late: BinaryHeap<Reverse<Heaped>>,
     /// How many buckets after the current one are in the ring.
     reach: u64,
+    /// The last line of each bucket.
     heads: Vec<u32>,
     occupied: Vec<u64>,
-    nodes: Vec<Node>,
+    lines: Vec<Line>,
     free: u32,
     far: BinaryHeap<Reverse<Heaped>>,
 }
@@ -186,6 +197,12 @@ pub(crate) struct Queue {
 // About 2.1 us. A power of two, because a bucket's slot is found by a mask.
 const HORIZON_PS: u64 = 1 << 21;
 
+/// So many events of a network at full rate fall into one bucket: as many as are worth foreseeing together. Mostly it has fewer.
+const TOGETHER: f64 = 50.0;
+
+/// How many events are foreseen at once.
+const FORESEEN: usize = 32;
+
 /// Buckets of up to so many events are sorted by insertion.
 const FEW: usize = 12;
 
@@ -193,7 +210,7 @@ impl Queue {
     /// A queue for about `per_second` events per second of virtual time.
     pub(crate) fn new(kind: QueueKind, per_second: f64) -> Queue {
         // The upper limit leaves 128 buckets, so that the words of `occupied` are a power of two as well.
-        let width = (12e12 / per_second.max(1.0)).clamp(64.0, 16384.0);
+        let width = (TOGETHER * 1e12 / per_second.max(1.0)).clamp(64.0, 16384.0);
         // Rounded down to a power of two, so that a time's bucket is a shift and no division.
         let shift = width.log2() as u32;
         let buckets = match kind {
@@ -206,11 +223,12 @@ impl Queue {
             shift,
             bucket: 0,
             current: Vec::new(),
+            unseen: 0,
             late: BinaryHeap::new(),
             reach: (buckets as u64).saturating_sub(1),
             heads: vec![NONE; buckets],
             occupied: vec![0; buckets.div_ceil(64)],
-            nodes: Vec::new(),
+            lines: Vec::new(),
             free: NONE,
             far: BinaryHeap::new(),
         }
@@ -231,6 +249,23 @@ impl Queue {
         }
     }
 
+    /// The places of those of the next events that have to be foreseen now, the last the first to come. Each is given once.
+    #[inline(always)]
+    pub(crate) fn unforeseen(&mut self) -> Range<usize> {
+        let left = self.current.len();
+        if left > self.unseen {
+            return 0..0;
+        }
+        self.unseen = left.saturating_sub(FORESEEN);
+        self.unseen..left
+    }
+
+    /// The event of a place that is to be foreseen.
+    #[inline(always)]
+    pub(crate) fn coming(&self, place: usize) -> Event {
+        Event::unpack(self.current[place].event)
+    }
+
     /// Adds an event that does not belong into the ring.
     fn push_aside(&mut self, entry: Due, ahead: u64) {
         // A huge difference has wrapped: the queue has looked ahead to a later bucket before this event, as from mail, came.
@@ -245,14 +280,23 @@ impl Queue {
         // `reach` is one less than the number of buckets and so their mask too.
         let slot = (entry.time >> self.shift) as usize & self.reach as usize;
         let head = &mut self.heads[slot];
-        let node = Node { entry, next: *head };
-        if self.free == NONE {
-            self.nodes.push(node);
-            *head = self.nodes.len() as u32 - 1;
+        let line = match *head {
+            NONE => None,
+            last => self.lines.get_mut(last as usize).filter(|line| line.used < LINE as u32),
+        };
+        if let Some(line) = line {
+            line.due[line.used as usize] = entry;
+            line.used += 1;
         } else {
-            let place = &mut self.nodes[self.free as usize];
-            *head = std::mem::replace(&mut self.free, place.next);
-            *place = node;
+            let new = Line { due: [entry; LINE], used: 1, next: *head };
+            if self.free == NONE {
+                self.lines.push(new);
+                *head = self.lines.len() as u32 - 1;
+            } else {
+                let place = &mut self.lines[self.free as usize];
+                *head = std::mem::replace(&mut self.free, place.next);
+                *place = new;
+            }
         }
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.ringed += 1;
@@ -328,14 +372,15 @@ impl Queue {
             self.fetch_far();
         }
         let slot = self.bucket as usize & (self.heads.len() - 1);
-        let mut node = std::mem::replace(&mut self.heads[slot], NONE);
+        let mut line = std::mem::replace(&mut self.heads[slot], NONE);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        while node != NONE {
-            let place = &mut self.nodes[node as usize];
-            self.current.push(place.entry);
+        while line != NONE {
+            let place = &mut self.lines[line as usize];
+            self.current.extend(place.due[..place.used as usize].iter().rev());
             let next = std::mem::replace(&mut place.next, self.free);
-            self.free = std::mem::replace(&mut node, next);
+            self.free = std::mem::replace(&mut line, next);
         }
+        self.unseen = self.current.len();
         self.ringed -= self.current.len();
         self.sort();
         true
@@ -350,7 +395,7 @@ impl Queue {
         }
     }
 
-    /// Sorts the current bucket, latest first. A list is the reverse of its pushes, and equal ones stay in that order.
+    /// Sorts the current bucket, latest first. Its events are in the reverse order of their pushes, and equal ones stay so.
     fn sort(&mut self) {
         let list = &mut self.current;
         if list.len() > FEW {
@@ -389,6 +434,24 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All of a bucket but the first are foreseen once each, before their turn and in their order, however many they are.
+    #[test]
+    fn what_is_near_is_foreseen_once() {
+        for count in [1, 2, 3, FORESEEN as u32, 5 * FORESEEN as u32 + 7] {
+            let mut queue = Queue::new(QueueKind::Calendar, 1e9);
+            (0..count).for_each(|i| queue.push(50_000 + u64::from(i * 7 % count), i, Event::Resume(i)));
+            let (mut happened, mut foreseen) = (Vec::new(), Vec::new());
+            while let Some((_, event)) = queue.pop_before(u64::MAX) {
+                happened.push(event);
+                let near = queue.unforeseen();
+                foreseen.extend(near.rev().map(|place| queue.coming(place)));
+                assert!(foreseen.len() >= happened.len().min(count as usize - 1));
+            }
+            assert_eq!(happened.len(), count as usize);
+            assert_eq!(foreseen, happened[1..]);
+        }
+    }
 
     /// Both queues under the same random mixture of near, equal and far times.
     #[test]

@@ -16,7 +16,7 @@ pub use event::QueueKind;
 pub(crate) use event::{Event, Queue, place};
 pub use idle::idle_cores;
 pub(crate) use room::Room;
-pub(crate) use slab::{NONE, Slab};
+pub(crate) use slab::{NONE, Slab, fetch_in};
 pub(crate) use table::{Key, Table};
 pub(crate) use tray::Tray;
 

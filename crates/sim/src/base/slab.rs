@@ -29,10 +29,35 @@ impl<T> Slab<T> {
         i
     }
 
+    /// The place of what is inserted next.
+    #[inline]
+    pub(crate) fn coming(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.items.len() as u32)
+    }
+
     /// Frees a place. The value stays until the place is used again.
     #[inline]
     pub(crate) fn free(&mut self, i: u32) {
         self.free.push(i);
+    }
+}
+
+impl<T> Slab<T> {
+    /// Asks for the lines of a place that will be looked at soon.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, i: u32) {
+        fetch_in(&self.items, i as usize);
+    }
+}
+
+/// Asks for the lines of an item of a list, if there is one of that number.
+#[inline(always)]
+pub(crate) fn fetch_in<T>(list: &[T], i: usize) {
+    let at = (list.as_ptr() as usize).wrapping_add(i.wrapping_mul(size_of::<T>()));
+    let mut line = 0;
+    while line < size_of::<T>() {
+        fiber::fetch(at.wrapping_add(line));
+        line += 64;
     }
 }
 
@@ -70,7 +95,9 @@ mod tests {
         let a = slab.insert(String::from("a"));
         let b = slab.insert(String::from("b"));
         assert_eq!(slab.take(a), "a");
+        assert_eq!(slab.coming(), a);
         assert_eq!(slab.insert(String::from("c")), a);
+        assert_eq!(slab.coming(), 2);
         assert_eq!((slab[a].as_str(), slab[b].as_str()), ("c", "b"));
     }
 }

@@ -68,6 +68,14 @@ impl<K: Words> Table<K> {
         i
     }
 
+    /// Asks for the line where a key is looked for.
+    #[inline]
+    pub(crate) fn fetch(&self, key: K) {
+        if !self.places.is_empty() {
+            super::fetch_in(&self.places, hash(key) & (self.places.len() - 1));
+        }
+    }
+
     #[inline]
     pub(crate) fn get(&self, key: K) -> Option<u32> {
         if self.len == 0 {

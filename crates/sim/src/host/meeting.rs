@@ -135,7 +135,7 @@ impl Meetings {
         over.sort_by_key(|r| (r.key, r.rank));
         for Release { key, time, rank, world, outcome } in over {
             let state = &mut host.ranks[rank as usize];
-            state.outcomes.push((key, time, outcome));
+            state.outcomes.get_or_insert_default().push((key, time, outcome));
             // A rank that does not wait for it yet finds the outcome when it asks.
             if state.blocked == Blocked::Meeting(key) {
                 let time = time.max(state.clock).max(net.clock.now);

@@ -8,6 +8,7 @@
 //!
 //! Not for how messages travel (that is `net/`) nor for running a rank's code (that is `run/`).
 
+mod ahead;
 mod matching;
 mod meeting;
 mod order;

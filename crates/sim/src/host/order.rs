@@ -34,6 +34,18 @@ impl Order {
         u64::from(*next - 1)
     }
 
+    /// Asks for where it is kept which message of a pair is next, at its source.
+    #[inline]
+    pub(crate) fn fetch_next(&self, from: u32, to: u32) {
+        self.sent.fetch(key((from, to)));
+    }
+
+    /// Asks for where it is kept which is next at its destination.
+    #[inline]
+    pub(crate) fn fetch(&self, from: u32, to: u32) {
+        self.expected.fetch(key((from, to)));
+    }
+
     /// A message has come, with its number in `at`. If it is early it is kept; else it and those that waited for it, in order.
     pub(crate) fn arrived(&mut self, head: Head) -> Option<Head> {
         let (pair, n) = ((head.from, head.to), head.at as u32);

@@ -27,6 +27,7 @@ use crate::base::Event;
 use crate::file::{Full, Long};
 use crate::link::{Head, Kind, Pace};
 use crate::net::{Doing, Fabric, Net, PartInfo};
+use comm::Op;
 
 /// What a rank waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +42,8 @@ pub(crate) enum Blocked {
     Done,
 }
 
-/// A rank as the loop sees it.
+/// A rank as the loop sees it: one line of memory.
+#[repr(align(64))]
 pub(crate) struct Rank {
     pub(crate) clock: u64,
     /// Its copies to ranks of the same node are under way until then.
@@ -49,17 +51,38 @@ pub(crate) struct Rank {
     pub(crate) blocked: Blocked,
     /// It makes a turn that it has lent, which ends where it would wait.
     pub(crate) lent: bool,
-    /// Meetings that are over and not yet asked for.
-    pub(crate) outcomes: Vec<(MeetingKey, u64, Agreed)>,
+    /// Meetings that are over and not yet asked for; mostly none.
+    pub(crate) outcomes: Option<Box<Outcomes>>,
+    /// Where what its fiber looks at first lies, when it goes on: asked for ahead of time, and for nothing else.
+    pub(crate) first: usize,
 }
+
+type Outcomes = Vec<(MeetingKey, u64, Agreed)>;
+
+impl Rank {
+    /// When a meeting's outcome is there, if it is over and not yet asked for.
+    pub(crate) fn came(&self, key: MeetingKey) -> Option<u64> {
+        self.outcomes.iter().flat_map(|all| all.iter()).find(|o| o.0 == key).map(|o| o.1)
+    }
+
+    /// Takes out such an outcome.
+    pub(crate) fn take_outcome(&mut self, key: MeetingKey) -> Option<(u64, Agreed)> {
+        let all = self.outcomes.as_mut()?;
+        let i = all.iter().position(|o| o.0 == key)?;
+        let (_, time, outcome) = all.swap_remove(i);
+        Some((time, outcome))
+    }
+}
+
+const _: () = assert!(size_of::<Rank>() == 64);
 
 /// Ranks of a part and what is theirs.
 pub(crate) struct Host {
     pub(crate) ranks: Vec<Rank>,
     pub(crate) windows: Windows,
-    matching: Matching,
+    pub(super) matching: Matching,
     /// `None` if messages of a pair of ranks cannot overtake each other.
-    order: Option<Order>,
+    pub(super) order: Option<Order>,
     copy: Pace,
 }
 
@@ -90,7 +113,7 @@ impl Host {
     pub(crate) fn new(fabric: &Fabric, part: &PartInfo) -> Host {
         let config = &fabric.config;
         let count = part.nodes.len() * config.ranks_per_node;
-        let rank = || Rank { clock: 0, copying: 0, blocked: Blocked::No, lent: false, outcomes: Vec::new() };
+        let rank = || Rank { clock: 0, copying: 0, blocked: Blocked::No, lent: false, outcomes: None, first: 0 };
         // Messages of a pair may overtake each other by routing, round a fault, by a loss, in different classes, or by different ways.
         let overtaking = !fabric.routing.in_order()
             || !fabric.faults.is_empty()
@@ -103,6 +126,19 @@ impl Host {
             matching: Matching::new(),
             order: overtaking.then(Order::new),
             copy: Pace::new(config.host.local_rate),
+        }
+    }
+
+    /// Asks for what the start of an operation will look for.
+    #[inline(always)]
+    pub(crate) fn fetch_start(&self, op: &Op<'_>, route: Route) {
+        match op {
+            Op::Send { .. } => {
+                if let Some(order) = &self.order {
+                    order.fetch_next(route.me, route.peer);
+                }
+            }
+            Op::Recv { tag, .. } => self.matching.fetch(key(route.local, route.peer, route.context, *tag)),
         }
     }
 
@@ -168,7 +204,7 @@ impl Host {
             head.payload = payload;
         } else {
             // Kept at the source until the receiver's clear-to-send comes.
-            net.operations.requests[request].payload = payload;
+            net.operations.keep(request, payload);
         }
         self.launch(net, head, clock);
     }
@@ -177,7 +213,7 @@ impl Host {
     pub(crate) fn start_receive(&mut self, net: &mut Net<'_>, route: Route, tag: u16, len: u64) {
         let request = self.request(net, Doing::Receive, route, tag, len);
         let key = key(route.local, route.peer, route.context, tag);
-        if let Some((head, time)) = self.matching.receive(key, request) {
+        if let Some((head, time)) = self.matching.receive(&mut net.operations, key, request) {
             self.matched(net, request, head, time);
         }
     }
@@ -250,7 +286,7 @@ impl Host {
         match head.kind {
             Kind::Eager | Kind::Ask => self.arrived(net, head, time),
             Kind::Clear | Kind::Fetch => {
-                let payload = net.operations.requests[head.remote].payload.take();
+                let payload = net.operations.unpack(head.remote);
                 let (from, to) = (head.to, head.from);
                 let kind = if head.kind == Kind::Clear { Kind::Bulk } else { Kind::Fetched };
                 let back = Head { kind, from, to, request: head.remote, remote: head.request, payload, ..head };
@@ -260,7 +296,7 @@ impl Host {
                 if head.kind == Kind::Fetched {
                     net.answered(net.fabric.endpoint_of(head.to), 0);
                 }
-                net.operations.requests[head.remote].payload = head.payload;
+                net.operations.keep(head.remote, head.payload);
                 complete_receive(net, head.remote, time, 0);
             }
             Kind::Put => self.put(net, head, time),
@@ -272,7 +308,7 @@ impl Host {
                     let put = if head.kind == Kind::PutDone { head.len } else { 0 };
                     net.answered(net.fabric.endpoint_of(head.to), put);
                 }
-                net.operations.requests[head.request].payload = head.payload;
+                net.operations.keep(head.request, head.payload);
                 net.operations.complete(&mut net.clock, head.request, time, 0);
             }
             Kind::Notice => unreachable!("the NIC keeps notices to itself"),
@@ -296,14 +332,14 @@ impl Host {
     fn seek_receive(&mut self, net: &mut Net<'_>, head: Head, time: u64) {
         let (_, local) = net.fabric.home(head.to);
         let key = key(local, head.from, head.context, head.tag);
-        if let Some((request, head)) = self.matching.message(key, head, time) {
+        if let Some((request, head)) = self.matching.message(&mut net.operations, key, head, time) {
             self.matched(net, request, head, time);
         }
     }
 
     /// A message and a receive have met.
     fn matched(&mut self, net: &mut Net<'_>, request: u32, head: Head, time: u64) {
-        let receive = &net.operations.requests[request];
+        let receive = net.operations.at(request);
         let (expected, time) = (receive.len, time.max(receive.posted));
         if expected != head.len {
             let Head { from, to, tag, len, .. } = head;
@@ -313,7 +349,7 @@ impl Host {
             ));
         }
         if head.kind == Kind::Eager {
-            net.operations.requests[request].payload = head.payload;
+            net.operations.keep(request, head.payload);
             let near = net.fabric.node_of(head.from) == net.fabric.node_of(head.to);
             return complete_receive(net, request, time, if near { 0 } else { head.len });
         }

@@ -8,7 +8,7 @@
 //! ring that is served in turn.
 
 use super::{Bucket, ENDPOINT, Link, Pace, Packet};
-use crate::base::{NONE, Port, Room};
+use crate::base::{NONE, Port, Room, fetch_in};
 use crate::file::{Full, SwitchConfig};
 
 /// The state of one output: of a switch, or of a NIC.
@@ -466,6 +466,30 @@ impl Outs {
     pub(crate) fn first(&self, o: u32, vc: usize) -> u32 {
         let ring = self.rings[o as usize * self.vcs + vc];
         self.queues[self.queues[ring as usize].next as usize].head
+    }
+
+    /// Asks for the memory of an output, of its credits and of who waits there, ahead of time.
+    #[inline(always)]
+    pub(crate) fn fetch_waiting(&self, o: u32) {
+        fetch_in(&self.list, o as usize);
+        fetch_in(&self.rings, o as usize * self.vcs);
+        fetch_in(&self.credits, o as usize * self.vcs);
+    }
+
+    /// Asks for the first queue that waits, of some channel.
+    #[inline(always)]
+    pub(crate) fn fetch_queue(&self, o: u32) {
+        let waiting = self.list[o as usize].waiting;
+        if waiting != 0 {
+            fetch_in(&self.queues, self.rings[o as usize * self.vcs + waiting.trailing_zeros() as usize] as usize);
+        }
+    }
+
+    /// The first packet that waits, of the same channel.
+    #[inline(always)]
+    pub(crate) fn some_first(&self, o: u32) -> Option<u32> {
+        let waiting = self.list[o as usize].waiting;
+        (waiting != 0).then(|| self.first(o, waiting.trailing_zeros() as usize))
     }
 
     /// Takes that packet out and turns the ring. `next` is the packet behind it in its queue.

@@ -89,8 +89,9 @@ impl Kind {
     }
 }
 
-/// A message's header: travels with its first packet.
+/// A message's header: travels with its first packet. One line of memory.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Head {
     pub(crate) kind: Kind,
     pub(crate) tag: u16,
@@ -133,9 +134,12 @@ impl Head {
 /// A message at its source until its last packet has left.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) head: Head,
     /// Payload not yet sent.
     pub(crate) left: u64,
+    /// Bytes of the user's message.
+    pub(crate) len: u64,
+    /// The header, which travels with the next packet, or [`NONE`].
+    pub(crate) head: u32,
     /// Endpoints.
     pub(crate) source: u32,
     pub(crate) target: u32,
@@ -143,6 +147,8 @@ pub(crate) struct Message {
     pub(crate) done: u32,
     /// Number at the source, once begun.
     pub(crate) number: u32,
+    /// The next message of its flow or queue.
+    pub(crate) next: u32,
     pub(crate) begun: bool,
     /// Longer than one packet.
     pub(crate) long: bool,
@@ -150,36 +156,62 @@ pub(crate) struct Message {
     pub(crate) asked: bool,
     /// How it is moved to the NIC.
     pub(crate) way: u8,
-    /// The next message of its flow or queue.
-    pub(crate) next: u32,
-    /// The header that a packet sent again has to carry, or [`NONE`].
-    pub(crate) carry: u32,
+    pub(crate) class: u8,
+    /// Whether its NIC counts what it asks for or brings as under way, and lets it wait for its turn.
+    pub(crate) counts: bool,
+    /// Whether it has something that has to be moved to the NIC.
+    pub(crate) moves: bool,
 }
 
 impl Message {
-    pub(crate) fn new(head: Head, source: u32, target: u32, mtu: u32, way: u8) -> Message {
+    /// A message whose header is kept under a number.
+    pub(crate) fn new(
+        (head, number): (&Head, u32),
+        source: u32,
+        target: u32,
+        mtu: u32,
+        (class, way): (u8, u8),
+    ) -> Message {
         let left = head.carried();
-        let done = if matches!(head.kind, Kind::Eager | Kind::Bulk | Kind::Fetched) { head.request } else { NONE };
-        let long = left > u64::from(mtu);
-        let asked = matches!(head.kind, Kind::GetDone | Kind::Fetched);
-        Message { head, left, source, target, done, number: 0, begun: false, long, asked, way, next: NONE, carry: NONE }
+        Message {
+            left,
+            len: head.len,
+            head: number,
+            source,
+            target,
+            done: if matches!(head.kind, Kind::Eager | Kind::Bulk | Kind::Fetched) { head.request } else { NONE },
+            number: 0,
+            next: NONE,
+            begun: false,
+            long: left > u64::from(mtu),
+            asked: matches!(head.kind, Kind::GetDone | Kind::Fetched),
+            way,
+            class,
+            counts: matches!(head.kind, Kind::Put | Kind::Get | Kind::Fetch),
+            // Requests and answers carry nothing that would have to be moved.
+            moves: left > 0 && head.beside == 0,
+        }
     }
 
     /// A packet that was lost, as a message of its own that goes by the old number.
     pub(crate) fn again(packet: &Packet, payload: u32) -> Message {
         Message {
-            head: Head::default(),
             left: u64::from(payload),
+            len: 0,
+            head: packet.head,
             source: packet.source,
             target: packet.target,
             done: NONE,
             number: packet.message,
+            next: NONE,
             begun: true,
             long: packet.part,
             asked: packet.asked,
             way: 0,
-            next: NONE,
-            carry: packet.head,
+            class: packet.class,
+            counts: false,
+            // What is sent again is at the NIC.
+            moves: false,
         }
     }
 }

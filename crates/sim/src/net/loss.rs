@@ -48,6 +48,6 @@ impl Net<'_> {
         self.totals.messages -= 1;
         self.totals.resent += 1;
         let message = self.nics.messages.insert(Message::again(&packet, payload));
-        self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message, packet.class);
+        self.enqueue_message(self.fabric.endpoints[packet.source as usize].local, message);
     }
 }

@@ -12,6 +12,7 @@
 //! Not for ranks and what they mean by a message: the network knows operations ([`Operations`]) and tells when they are over.
 //! What a packet may be told to do next is in `routing/`, its shape in `topology/`.
 
+mod ahead;
 mod cores;
 mod counters;
 mod fabric;

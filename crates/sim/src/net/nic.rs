@@ -11,7 +11,7 @@ use super::movers::Movers;
 use super::switch::seen;
 use super::{APART_CLASS, CLASSES, Fabric, Net, PartInfo, SMALL_CLASS};
 use crate::Config;
-use crate::base::{Endpoint, Event, NONE, Slab, Table, place};
+use crate::base::{Endpoint, Event, NONE, Slab, Table, fetch_in, place};
 use crate::control::TrafficFlow;
 use crate::file::NicConfig;
 use crate::link::{Head, Kind, Message, NO_LANE, Packet};
@@ -121,6 +121,38 @@ impl Nics {
         }
     }
 
+    /// Asks for a NIC's memory ahead of time.
+    #[inline(always)]
+    pub(super) fn fetch(&self, n: u32) {
+        fetch_in(&self.list, n as usize);
+    }
+
+    /// Asks for what is known of the message of a packet that comes.
+    #[inline(always)]
+    pub(super) fn fetch_partial(&self, packet: &Packet) {
+        self.partial_of.fetch(partial_key(packet));
+    }
+
+    /// Asks for the flows of a NIC that may send next.
+    #[inline(always)]
+    pub(super) fn fetch_flows(&self, n: u32) {
+        for ring in self.list[n as usize].rings {
+            if ring != NONE {
+                self.flows.fetch(self.flows[ring].next);
+            }
+        }
+    }
+
+    /// Asks for their messages.
+    #[inline(always)]
+    pub(super) fn fetch_messages(&self, n: u32) {
+        for ring in self.list[n as usize].rings {
+            if ring != NONE {
+                self.messages.fetch(self.flows[self.flows[ring].next].head);
+            }
+        }
+    }
+
     /// Adds a flow at the end of its ring. True if the ring was empty.
     fn join_ring(&mut self, f: u32) {
         let (nic, class) = (self.flows[f].nic as usize, usize::from(self.flows[f].class));
@@ -164,8 +196,8 @@ impl Nics {
 
 /// The class in which a message travels: small ones may have their own, by the length of the user's message, so that all
 /// packets of an exchange but those that travel apart travel in one class.
-fn class_of(message: &Message, config: &Config) -> u8 {
-    match &message.head {
+fn class_of(head: &Head, config: &Config) -> u8 {
+    match head {
         head if head.kind.is_apart(config.switch.apart) => APART_CLASS,
         head if config.protocol.small > 0 && head.len <= config.protocol.small => SMALL_CLASS,
         _ => 0,
@@ -175,6 +207,11 @@ fn class_of(message: &Message, config: &Config) -> u8 {
 fn flow_key(sender: u32, to: Endpoint, class: u8) -> u64 {
     // Endpoints and ranks have numbers below 2^28, as all that events name.
     u64::from(sender) << 32 | u64::from(to) << 2 | u64::from(class)
+}
+
+/// The name of a message of several packets.
+fn partial_key(packet: &Packet) -> u64 {
+    u64::from(packet.source) << 32 | u64::from(packet.message)
 }
 
 impl Net<'_> {
@@ -187,15 +224,19 @@ impl Net<'_> {
             _ => 0,
         };
         let way = config.protocol.way(head.len);
-        self.nics.messages.insert(Message::new(head, from, to, config.nic.mtu, way))
+        let class = class_of(&head, config);
+        // Its number is known before it is kept, so that it need not be looked at again.
+        let message = Message::new((&head, self.heads.coming()), from, to, config.nic.mtu, (class, way));
+        self.heads.insert(head);
+        self.nics.messages.insert(message)
     }
 
     /// A message reaches its NIC.
     pub(crate) fn post(&mut self, id: u32) {
         let message = &self.nics.messages[id];
         let n = self.fabric.endpoints[message.source as usize].local as usize;
-        if matches!(message.head.kind, Kind::Put | Kind::Get | Kind::Fetch) {
-            let len = message.head.len;
+        if message.counts {
+            let len = message.len;
             let nic = &mut self.nics.list[n];
             if !nic.may_begin(&self.fabric.config.nic) {
                 // Held back outside the flows, so that other messages to the same destination are not held up.
@@ -208,7 +249,7 @@ impl Net<'_> {
             }
             nic.begin(len);
         }
-        self.enqueue_message(n as u32, id, class_of(&self.nics.messages[id], &self.fabric.config));
+        self.enqueue_message(n as u32, id);
     }
 
     /// The answer to a put of so many bytes, or to a get, is complete: the next ones may go.
@@ -228,20 +269,19 @@ impl Net<'_> {
                 return;
             }
             let message = &mut self.nics.messages[id];
-            nic.begin(message.head.len);
+            nic.begin(message.len);
             nic.blocked_head = std::mem::replace(&mut message.next, NONE);
             if nic.blocked_head == NONE {
                 nic.blocked_tail = NONE;
             }
-            self.enqueue_message(n, id, class_of(&self.nics.messages[id], &self.fabric.config));
+            self.enqueue_message(n, id);
         }
     }
 
-    pub(super) fn enqueue_message(&mut self, n: u32, id: u32, class: u8) {
+    pub(super) fn enqueue_message(&mut self, n: u32, id: u32) {
         let message = &self.nics.messages[id];
-        // Requests and answers carry nothing that would have to be moved, and what is sent again is at the NIC.
-        let moves = self.nics.movers.is_some() && message.left > 0 && message.head.beside == 0 && !message.begun;
-        let sender = if moves { RANK | self.fabric.home(message.head.from).1 } else { message.source };
+        let (class, moves) = (message.class, self.nics.movers.is_some() && message.moves);
+        let sender = if moves { RANK | self.fabric.home(self.heads[message.head].from).1 } else { message.source };
         let key = flow_key(sender, message.target, class);
         // A NIC has one cable, so there is no way round a cut of it.
         if self.health.is_some() && self.unplugged(message.source) {
@@ -408,14 +448,13 @@ impl Net<'_> {
         let nic = &mut self.nics.list[n as usize];
         let (o, id) = (nic.out, self.nics.flows[f].head);
         let message = &mut self.nics.messages[id];
-        let mut head = std::mem::replace(&mut message.carry, NONE);
+        let head = std::mem::replace(&mut message.head, NONE);
         if !message.begun {
             message.begun = true;
             message.number = nic.started;
             // It may wrap: only messages under way at one time need different numbers.
             nic.started = nic.started.wrapping_add(1);
             nic.next_message = self.clock.now + config.message_gap.ps();
-            head = self.heads.insert(std::mem::take(&mut message.head));
         }
         message.left -= u64::from(payload);
         self.totals.injected += u64::from(payload);
@@ -529,7 +568,7 @@ impl Net<'_> {
 
     /// Counts a packet of a long message; the header once all have come, in whatever order.
     fn assemble(&mut self, packet: &Packet, payload: u64) -> Option<u32> {
-        let key = u64::from(packet.source) << 32 | u64::from(packet.message);
+        let key = partial_key(packet);
         let p = self.nics.partial_of.get(key).unwrap_or_else(|| {
             let p = self.nics.partials.insert(Partial { received: 0, head: NONE });
             self.nics.partial_of.set(key, p);

@@ -60,7 +60,7 @@ impl Net<'_> {
     }
 
     /// The number of the input queue that a packet is in.
-    fn input_of(&self, packet: &Packet) -> u32 {
+    pub(super) fn input_of(&self, packet: &Packet) -> u32 {
         let first = self.fabric.switches[packet.at as usize].first_link - self.outs.first;
         let channel = (first + u32::from(packet.in_port)) * self.outs.vcs as u32 + u32::from(packet.vc);
         channel * self.outs.lanes + u32::from(packet.lane)

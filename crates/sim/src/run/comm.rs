@@ -5,7 +5,7 @@
 //! holds a reference into a rank's memory.
 
 use super::part::Part;
-use crate::base::Event;
+use crate::base::{Event, NONE};
 use crate::host::{self, Agreed, Blocked, Join, Key, Meetings, Members, Route, WindowName, Word};
 use crate::net::Doing;
 use comm::{Access, Buffer, Comm, Data, Node, Op, Pending, PendingSum, Rank, Reduce, Refusal, Set, Window};
@@ -13,6 +13,9 @@ use fiber::Suspender;
 use spec::{Time, Work};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+/// Of so many operations that start together, memory is asked for before the first starts.
+const FORESEEN: usize = 4;
 
 /// What all communicators of a rank share.
 #[derive(Clone, Copy)]
@@ -56,6 +59,10 @@ impl<'a, 'f> SimComm<'a, 'f> {
     /// Starts all operations in order.
     fn start(&self, ops: &[Op<'_>]) -> u32 {
         let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
+        for op in ops.iter().take(FORESEEN) {
+            let (Op::Send { to: peer, .. } | Op::Recv { from: peer, .. }) = op;
+            host.fetch_start(op, self.route(*peer, NONE));
+        }
         let group = host.group(net, self.seat.local, self.seat.world);
         for op in ops {
             match op {
@@ -78,7 +85,9 @@ impl<'a, 'f> SimComm<'a, 'f> {
             let rank = &host.ranks[self.seat.local as usize];
             let (lent, waits) = (rank.lent, rank.blocked != Blocked::No);
             assert!(!(lent && waits), "a turn waits once, as the last thing it does");
-            (host.wait_for(net, self.seat.local, group), lent)
+            let waits = host.wait_for(net, self.seat.local, group);
+            host.ranks[self.seat.local as usize].first = self as *const Self as usize;
+            (waits, lent)
         };
         if must_wait && lent {
             return;
@@ -175,8 +184,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
         let rank = &mut host.ranks[self.seat.local as usize];
         assert!(rank.lent && rank.blocked == Blocked::No, "a turn waits once, as the last thing it does");
         rank.blocked = Blocked::Meeting(key);
-        let i = rank.outcomes.iter().position(|o| o.0 == key)?;
-        let time = rank.outcomes[i].1;
+        let time = rank.came(key)?;
         rank.clock = rank.clock.max(time).max(net.clock.now);
         if time > net.clock.now {
             // As in `outcome`: ranks go on when it is time, not when outcomes are handed out.
@@ -184,7 +192,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
             return None;
         }
         rank.blocked = Blocked::No;
-        Some(rank.outcomes.swap_remove(i).2)
+        rank.take_outcome(key).map(|o| o.1)
     }
 
     /// Waits for the outcome of a meeting.
@@ -193,8 +201,7 @@ impl<'a, 'f> SimComm<'a, 'f> {
             let mut part = self.seat.part.borrow_mut();
             let now = part.net.clock.now;
             let rank = &mut part.host.ranks[self.seat.local as usize];
-            let i = rank.outcomes.iter().position(|o| o.0 == key)?;
-            let (_, time, outcome) = rank.outcomes.swap_remove(i);
+            let (time, outcome) = rank.take_outcome(key)?;
             rank.clock = rank.clock.max(time).max(now);
             rank.blocked = Blocked::No;
             Some((time > now, outcome))

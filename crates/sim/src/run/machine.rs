@@ -5,6 +5,7 @@
 //! handed over and taken in. Neither which thread has which part nor how many parts there are matters for the result: see the
 //! order of events in `base/event`, and the look-ahead of the fabric.
 
+use super::ahead::Stacks;
 use super::barrier::Barrier;
 use super::comm::{Seat, SimComm};
 use super::part::{Part, Stop};
@@ -258,6 +259,27 @@ struct Post<'c, 'f> {
     inbox: RefCell<Vec<(u16, Box<Mail>)>>,
 }
 
+/// Where the stacks of a part's ranks are.
+struct OfPart<'a, 'f> {
+    numbers: &'a [u32],
+    fibers: &'a Fibers<'f>,
+}
+
+impl Stacks for OfPart<'_, '_> {
+    #[inline(always)]
+    fn fetch(&self, rank: u32) {
+        self.fibers.fetch(self.numbers[rank as usize] as usize);
+    }
+
+    #[inline(always)]
+    fn fetch_stack(&self, rank: u32) {
+        let fiber = self.numbers[rank as usize];
+        if fiber != NONE {
+            self.fibers.fetch_stack(fiber as usize);
+        }
+    }
+}
+
 impl Post<'_, '_> {
     /// Looks anew when its next event is.
     fn look(&self) {
@@ -435,7 +457,7 @@ impl<'a> Shared<'a> {
     fn run_part<'c>(&'c self, post: &Post<'c, 'a>, limit: u64, fibers: &mut Fibers<'c>) {
         let alone = self.alone();
         loop {
-            let stop = post.cell.borrow_mut().serve(limit);
+            let stop = post.cell.borrow_mut().serve(limit, &OfPart { numbers: &post.fibers.borrow(), fibers });
             let Stop::Resume(rank) = stop else { return };
             let fiber = self.fiber_of(post, fibers, rank);
             let state = fibers.resume(fiber);

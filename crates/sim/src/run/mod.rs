@@ -6,6 +6,7 @@
 //!
 //! Not for what a packet or a message does: a part hands each event to the room it belongs to.
 
+mod ahead;
 mod barrier;
 mod comm;
 mod machine;

@@ -3,6 +3,7 @@
 //! A part (a logical process of the parallel simulation) is owned by one thread. What it does to other parts goes into its
 //! mail and is handed over between windows of time.
 
+use super::ahead::{Stacks, foresee};
 use crate::base::Event;
 use crate::host::{Host, Key};
 use crate::net::{Fabric, Net};
@@ -32,10 +33,14 @@ impl<'f> Part<'f> {
     }
 
     /// Serves events before `limit` until a rank is to run or nothing is left.
-    pub(super) fn serve(&mut self, limit: u64) -> Stop {
+    pub(super) fn serve(&mut self, limit: u64, stacks: &impl Stacks) -> Stop {
         let Part { net, host, .. } = self;
         while let Some((event, before)) = net.clock.advance(limit) {
             net.totals.events += 1;
+            let near = net.clock.unforeseen();
+            if !near.is_empty() {
+                foresee(net, host, stacks, near);
+            }
             match event {
                 Event::Arrive(packet) if net.at_endpoint(packet) => {
                     if let Some((head, time)) = net.eject(packet) {
