@@ -201,7 +201,7 @@ const HORIZON_PS: u64 = 1 << 21;
 const TOGETHER: f64 = 50.0;
 
 /// How many events are foreseen at once.
-const FORESEEN: usize = 32;
+pub(crate) const FORESEEN: usize = 32;
 
 /// Buckets of up to so many events are sorted by insertion.
 const FEW: usize = 12;

@@ -13,7 +13,7 @@ mod tray;
 
 pub(crate) use clock::Clock;
 pub use event::QueueKind;
-pub(crate) use event::{Event, Queue, place};
+pub(crate) use event::{Event, FORESEEN, Queue, place};
 pub use idle::idle_cores;
 pub(crate) use room::Room;
 pub(crate) use slab::{NONE, Slab, fetch_in};

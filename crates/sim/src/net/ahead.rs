@@ -18,39 +18,48 @@ impl Net<'_> {
         }
     }
 
-    /// To what that leads.
+    /// To what that leads. Whether that leads further.
     #[inline(always)]
-    pub(crate) fn fetch_next(&self, event: Event) {
+    pub(crate) fn fetch_next(&self, event: Event) -> bool {
         match event {
             Event::Arrive(p) => {
                 let packet = &self.packets[p];
                 self.fetch_link(packet.via);
-                if packet.at & ENDPOINT != 0 {
-                    self.nics.fetch(self.fabric.endpoints[packet.target as usize].local);
-                    if packet.part {
-                        self.nics.fetch_partial(packet);
+                if packet.at & ENDPOINT == 0 {
+                    if self.outs.lanes == 1 {
+                        fetch_in(&self.outs.fifos, self.input_of(&Packet { lane: 0, ..*packet }) as usize);
                     }
-                    if packet.head != NONE {
-                        self.heads.fetch(packet.head);
-                    }
-                } else if self.outs.lanes == 1 {
-                    fetch_in(&self.outs.fifos, self.input_of(&Packet { lane: 0, ..*packet }) as usize);
+                    return false;
                 }
+                self.nics.fetch(self.fabric.endpoints[packet.target as usize].local);
+                if packet.part {
+                    self.nics.fetch_partial(packet);
+                }
+                if packet.head != NONE {
+                    self.heads.fetch(packet.head);
+                }
+                packet.head != NONE
             }
             Event::Post(m) | Event::Answer(m) => {
                 self.nics.fetch(self.fabric.endpoints[self.nics.messages[m].source as usize].local);
+                false
             }
-            Event::Wake(o) => match self.outs.nic(o) {
-                Some(n) => self.nics.fetch(n),
-                None => self.outs.fetch_queue(o),
-            },
+            Event::Wake(o) => {
+                match self.outs.nic(o) {
+                    Some(n) => self.nics.fetch(n),
+                    None => self.outs.fetch_queue(o),
+                }
+                true
+            }
             Event::InputReady(i) => {
                 let head = self.outs.fifos[i as usize].head;
                 if head != NONE {
                     self.packets.fetch(head);
                 }
+                false
             }
-            _ => {}
+            Event::Local(_) => true,
+            _ => false,
         }
     }
 

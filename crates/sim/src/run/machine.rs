@@ -302,7 +302,7 @@ impl<'a> Shared<'a> {
         let parts = self.fabric.parts.len();
         // Contiguous parts: neighbours exchange most.
         let (low, high) = (parts * thread / self.threads, parts * (thread + 1) / self.threads);
-        let cells: Vec<_> = (low..high).map(|p| RefCell::new(Part::new(p as u16, self.fabric))).collect();
+        let cells: Vec<_> = (low..high).map(|p| RefCell::new(Part::new(p as u16, self.fabric, self.threads))).collect();
         let ranks: usize = cells.iter().map(|c| c.borrow().host.ranks.len()).sum();
         let result = fiber::scope(ranks, config.stack, |fibers| {
             let mut posts = Vec::new();

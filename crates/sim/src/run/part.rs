@@ -3,7 +3,7 @@
 //! A part (a logical process of the parallel simulation) is owned by one thread. What it does to other parts goes into its
 //! mail and is handed over between windows of time.
 
-use super::ahead::{Stacks, foresee};
+use super::ahead::{Stacks, foresee, worth_asking};
 use crate::base::Event;
 use crate::host::{Host, Key};
 use crate::net::{Fabric, Net};
@@ -14,6 +14,8 @@ pub(super) struct Part<'f> {
     pub(super) host: Host,
     /// A meeting whose last member has joined: its results wait to be handed out.
     pub(super) met: Option<Key>,
+    /// Whether memory is asked for ahead of events.
+    asks: bool,
     /// Phases that have begun or ended here since the window began.
     pub(super) cuts: Vec<Cut>,
 }
@@ -27,19 +29,21 @@ pub(super) enum Stop {
 }
 
 impl<'f> Part<'f> {
-    pub(super) fn new(id: u16, fabric: &'f Fabric) -> Part<'f> {
+    pub(super) fn new(id: u16, fabric: &'f Fabric, threads: usize) -> Part<'f> {
         let host = Host::new(fabric, &fabric.parts[usize::from(id)]);
-        Part { net: Net::new(id, fabric), host, met: None, cuts: Vec::new() }
+        Part { net: Net::new(id, fabric), host, met: None, asks: worth_asking(fabric, threads), cuts: Vec::new() }
     }
 
     /// Serves events before `limit` until a rank is to run or nothing is left.
     pub(super) fn serve(&mut self, limit: u64, stacks: &impl Stacks) -> Stop {
-        let Part { net, host, .. } = self;
+        let Part { net, host, asks, .. } = self;
         while let Some((event, before)) = net.clock.advance(limit) {
             net.totals.events += 1;
-            let near = net.clock.unforeseen();
-            if !near.is_empty() {
-                foresee(net, host, stacks, near);
+            if *asks {
+                let near = net.clock.unforeseen();
+                if !near.is_empty() {
+                    foresee(net, host, stacks, near);
+                }
             }
             match event {
                 Event::Arrive(packet) if net.at_endpoint(packet) => {
