@@ -197,9 +197,6 @@ pub(crate) struct Queue {
 // About 2.1 us. A power of two, because a bucket's slot is found by a mask.
 const HORIZON_PS: u64 = 1 << 21;
 
-/// So many events of a network at full rate fall into one bucket: as many as are worth foreseeing together. Mostly it has fewer.
-const TOGETHER: f64 = 50.0;
-
 /// How many events are foreseen at once.
 pub(crate) const FORESEEN: usize = 32;
 
@@ -210,7 +207,7 @@ impl Queue {
     /// A queue for about `per_second` events per second of virtual time.
     pub(crate) fn new(kind: QueueKind, per_second: f64) -> Queue {
         // The upper limit leaves 128 buckets, so that the words of `occupied` are a power of two as well.
-        let width = (TOGETHER * 1e12 / per_second.max(1.0)).clamp(64.0, 16384.0);
+        let width = (12e12 / per_second.max(1.0)).clamp(64.0, 16384.0);
         // Rounded down to a power of two, so that a time's bucket is a shift and no division.
         let shift = width.log2() as u32;
         let buckets = match kind {

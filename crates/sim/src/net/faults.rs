@@ -332,7 +332,7 @@ mod tests {
         // Leaves 0 to 3, spines above them; the cable from one spine down to leaf 3 is cut.
         let tree = "nodes = 16\n[topology]\nkind = \"fat-tree\"\nradix = 8\n[[fault]]\nlink = \"3-5\"\n";
         let fabric = Fabric::new(&Config::from_toml(tree).unwrap()).unwrap();
-        let mut net = Net::new(0, &fabric);
+        let mut net = Net::new(0, &fabric, false);
         let to = Target { switch: 3, endpoint: 12 };
         let ports = |net: &Net<'_>| {
             let mut ways = Ways::default();

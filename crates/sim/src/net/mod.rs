@@ -44,6 +44,8 @@ use spec::Rng;
 
 /// Events per packet of a busy network, about: how fine the clock's buckets are.
 const EVENTS_PER_PACKET: f64 = 8.0;
+/// The same where memory is asked for ahead of events: coarser, so that there are enough of them to ask for together.
+const FEWER_BUCKETS: f64 = 2.0;
 
 /// One part of the network while a run lasts.
 pub(crate) struct Net<'f> {
@@ -68,10 +70,12 @@ pub(crate) struct Net<'f> {
 }
 
 impl<'f> Net<'f> {
-    pub(crate) fn new(id: u16, fabric: &'f Fabric) -> Net<'f> {
+    /// Whether memory is asked for ahead of events decides how many of them are in a bucket.
+    pub(crate) fn new(id: u16, fabric: &'f Fabric, asks: bool) -> Net<'f> {
         let (part, config) = (&fabric.parts[usize::from(id)], &fabric.config);
         let packets = config.nic.rate.bytes_per_s() / f64::from(config.packet());
-        let mut clock = Clock::new(config.event_queue, packets * EVENTS_PER_PACKET * part.endpoints.len() as f64);
+        let events = if asks { FEWER_BUCKETS } else { EVENTS_PER_PACKET };
+        let mut clock = Clock::new(config.event_queue, packets * events * part.endpoints.len() as f64);
         for (number, resolved) in fabric.faults.iter().enumerate() {
             clock.push(resolved.fault.at.ps(), number as u32, Event::Fault(number as u32));
         }

@@ -31,7 +31,8 @@ pub(super) enum Stop {
 impl<'f> Part<'f> {
     pub(super) fn new(id: u16, fabric: &'f Fabric, threads: usize) -> Part<'f> {
         let host = Host::new(fabric, &fabric.parts[usize::from(id)]);
-        Part { net: Net::new(id, fabric), host, met: None, asks: worth_asking(fabric, threads), cuts: Vec::new() }
+        let asks = worth_asking(fabric, threads);
+        Part { net: Net::new(id, fabric, asks), host, met: None, asks, cuts: Vec::new() }
     }
 
     /// Serves events before `limit` until a rank is to run or nothing is left.
