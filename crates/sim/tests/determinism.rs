@@ -110,6 +110,8 @@ fn one_thread_and_several() {
     for text in &machines {
         assert!(parts(1, text) == 1 && parts(2, text) > 4, "{text}");
         let one = stats(&format!("threads = 1\n{text}"));
+        // Asked for ahead of events, on machines that are too small for it otherwise.
+        assert_eq!(one, stats(&format!("threads = 1\nask_from = 0\n{text}")), "asking ahead:\n{text}");
         for threads in [2, 3] {
             let several = stats(&format!("threads = {threads}\nthreads_from = 0\n{text}"));
             assert_eq!(one, several, "{threads} threads:\n{text}");

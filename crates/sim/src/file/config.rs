@@ -194,6 +194,8 @@ knobs! {
         threads: Count<usize> = "0" "threads that simulate, 0 = one per core without other work" in [0.0, 1024.0] but unrecorded;
         threads_from: Count<usize> = "256" "NICs from which several threads are worth their meetings"
             in [0.0, 1e9] but unrecorded;
+        ask_from: Count<usize> = "2000" "ranks of a thread from which memory is asked for ahead of events; the result is the same"
+            in [0.0, 1e9] but unrecorded;
         stack: Size<usize> = "256KiB" "stack of a rank (address space)"
             in [fiber::MIN_STACK as f64, fiber::MAX_STACK as f64] but unrecorded;
         event_queue: QueueKind = "calendar" "how events are kept; the result is the same" but unrecorded;

@@ -11,13 +11,11 @@ use crate::host::Host;
 use crate::net::{Fabric, Net};
 use std::ops::Range;
 
-/// Of so many ranks the caches of a core hold most of what is hot, and asking ahead takes as long as it saves: on Malbec it is even with
-/// 1,000 and 2,000 ranks, and saves a sixth of the time with 3,200. With 200 it would cost a fifth.
-const RANKS_IN_CACHE: usize = 2000;
-
-/// Whether it is worth asking on a machine that so many threads simulate.
+/// Whether it is worth asking on a machine that so many threads simulate. Of few ranks the caches of a core hold what is hot, and asking
+/// takes as long as it saves: on Malbec it is even with 1,000 and 2,000 ranks (`ask_from`), and saves a sixth of the time with 3,200. With
+/// 200 it would cost a fifth.
 pub(super) fn worth_asking(fabric: &Fabric, threads: usize) -> bool {
-    fabric.config.ranks() / threads > RANKS_IN_CACHE
+    fabric.config.ranks() / threads >= fabric.config.ask_from
 }
 
 /// Where ranks' stacks are.
