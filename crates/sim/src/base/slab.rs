@@ -29,20 +29,12 @@ impl<T> Slab<T> {
         i
     }
 
-    /// The place of what is inserted next.
-    #[inline]
-    pub(crate) fn coming(&self) -> u32 {
-        self.free.last().copied().unwrap_or(self.items.len() as u32)
-    }
-
     /// Frees a place. The value stays until the place is used again.
     #[inline]
     pub(crate) fn free(&mut self, i: u32) {
         self.free.push(i);
     }
-}
 
-impl<T> Slab<T> {
     /// Asks for the lines of a place that will be looked at soon.
     #[inline(always)]
     pub(crate) fn fetch(&self, i: u32) {
@@ -95,9 +87,7 @@ mod tests {
         let a = slab.insert(String::from("a"));
         let b = slab.insert(String::from("b"));
         assert_eq!(slab.take(a), "a");
-        assert_eq!(slab.coming(), a);
         assert_eq!(slab.insert(String::from("c")), a);
-        assert_eq!(slab.coming(), 2);
         assert_eq!((slab[a].as_str(), slab[b].as_str()), ("c", "b"));
     }
 }

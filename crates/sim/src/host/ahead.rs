@@ -1,10 +1,11 @@
 //! Memory of hosts that will be needed soon (`run/ahead`).
 
 use super::matching::key;
-use super::protocol::{Blocked, Host};
+use super::protocol::{Blocked, Host, Route};
 use crate::base::{Key, fetch_in};
 use crate::link::{Head, Kind};
 use crate::net::Net;
+use comm::Op;
 
 impl Host {
     /// A rank that goes on.
@@ -20,6 +21,19 @@ impl Host {
         fiber::fetch(self.ranks[rank as usize].first + 63);
         if let Blocked::Group(g) = self.ranks[rank as usize].blocked {
             net.operations.fetch_group(g);
+        }
+    }
+
+    /// Asks for what the start of an operation will look for.
+    #[inline(always)]
+    pub(crate) fn fetch_start(&self, op: &Op<'_>, route: Route) {
+        match op {
+            Op::Send { .. } => {
+                if let Some(order) = &self.order {
+                    order.fetch_next(route.me, route.peer);
+                }
+            }
+            Op::Recv { tag, .. } => self.matching.fetch(key(route.local, route.peer, route.context, *tag)),
         }
     }
 

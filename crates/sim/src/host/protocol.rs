@@ -27,7 +27,6 @@ use crate::base::Event;
 use crate::file::{Full, Long};
 use crate::link::{Head, Kind, Pace};
 use crate::net::{Doing, Fabric, Net, PartInfo};
-use comm::Op;
 
 /// What a rank waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,19 +125,6 @@ impl Host {
             matching: Matching::new(),
             order: overtaking.then(Order::new),
             copy: Pace::new(config.host.local_rate),
-        }
-    }
-
-    /// Asks for what the start of an operation will look for.
-    #[inline(always)]
-    pub(crate) fn fetch_start(&self, op: &Op<'_>, route: Route) {
-        match op {
-            Op::Send { .. } => {
-                if let Some(order) = &self.order {
-                    order.fetch_next(route.me, route.peer);
-                }
-            }
-            Op::Recv { tag, .. } => self.matching.fetch(key(route.local, route.peer, route.context, *tag)),
         }
     }
 

@@ -225,9 +225,8 @@ impl Net<'_> {
         };
         let way = config.protocol.way(head.len);
         let class = class_of(&head, config);
-        // Its number is known before it is kept, so that it need not be looked at again.
-        let message = Message::new((&head, self.heads.coming()), from, to, config.nic.mtu, (class, way));
-        self.heads.insert(head);
+        let number = self.heads.insert(head);
+        let message = Message::new((&self.heads[number], number), from, to, config.nic.mtu, (class, way));
         self.nics.messages.insert(message)
     }
 

@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Of so many operations that start together, memory is asked for before the first starts.
-const FORESEEN: usize = 4;
+const TOGETHER: usize = 4;
 
 /// What all communicators of a rank share.
 #[derive(Clone, Copy)]
@@ -58,10 +58,12 @@ impl<'a, 'f> SimComm<'a, 'f> {
 
     /// Starts all operations in order.
     fn start(&self, ops: &[Op<'_>]) -> u32 {
-        let Part { host, net, .. } = &mut *self.seat.part.borrow_mut();
-        for op in ops.iter().take(FORESEEN) {
-            let (Op::Send { to: peer, .. } | Op::Recv { from: peer, .. }) = op;
-            host.fetch_start(op, self.route(*peer, NONE));
+        let Part { host, net, asks, .. } = &mut *self.seat.part.borrow_mut();
+        if *asks {
+            for op in ops.iter().take(TOGETHER) {
+                let (Op::Send { to: peer, .. } | Op::Recv { from: peer, .. }) = op;
+                host.fetch_start(op, self.route(*peer, NONE));
+            }
         }
         let group = host.group(net, self.seat.local, self.seat.world);
         for op in ops {

@@ -15,7 +15,7 @@ pub(super) struct Part<'f> {
     /// A meeting whose last member has joined: its results wait to be handed out.
     pub(super) met: Option<Key>,
     /// Whether memory is asked for ahead of events.
-    asks: bool,
+    pub(super) asks: bool,
     /// Phases that have begun or ended here since the window began.
     pub(super) cuts: Vec<Cut>,
 }
