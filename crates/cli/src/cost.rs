@@ -4,8 +4,14 @@
 //! for a few seconds: what a phase does grows with its steps, after something that it does anyway, and two points give both. Processor time
 //! follows from what is done, by the messages of the largest share: times of two small shares differ by what caches hold and not by steps.
 //!
+//! A machine of many ranks is not looked at itself, but with fewer of its nodes: see [`sizes()`].
+//!
 //! Shares have no time limit, or they would be cut to as few steps as another and tell nothing of what a step takes. What the limit leaves
 //! of the whole run follows from how long a step took.
+
+mod sizes;
+
+pub use sizes::{ENOUGH_SIZES, LONG, sizes};
 
 use crate::ensemble::Ensemble;
 use crate::exit::{Exit, Fail};
@@ -32,15 +38,36 @@ pub struct Cost {
     /// Simulations, of which so many run at once.
     simulations: usize,
     at_once: usize,
-    /// Of all simulations together.
-    messages: f64,
-    packet_hops: f64,
-    virtual_s: f64,
-    cpu_s: f64,
+    /// How often each phase is simulated.
+    placements: f64,
+    phases: Vec<PhaseCost>,
+    /// Processor time of building the machine and starting its ranks.
+    start_s: f64,
     /// Of those that run at once.
     memory: u64,
     /// Phases that were not looked at.
     left_out: Vec<String>,
+    /// How many nodes the machines had that were looked at instead of all.
+    looked_at: Vec<usize>,
+}
+
+/// What a phase takes in one placement.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct PhaseCost {
+    messages: f64,
+    packet_hops: f64,
+    virtual_s: f64,
+    cpu_s: f64,
+    /// A step of what is measured, and all of them, in virtual time; 0 of a load alone.
+    step_s: f64,
+    steps_s: f64,
+}
+
+impl Cost {
+    /// A quantity of all phases in all placements.
+    fn all(&self, of: fn(&PhaseCost) -> f64) -> f64 {
+        self.placements * self.phases.iter().map(of).sum::<f64>()
+    }
 }
 
 /// What a simulation of some of a phase's steps took.
@@ -57,7 +84,7 @@ struct Taken {
 }
 
 /// Seconds of processor time of this thread.
-fn cpu_time() -> f64 {
+pub fn cpu_time() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
@@ -130,15 +157,36 @@ fn extend(points: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// The shares of a job's steps that were simulated, of those that its time limit will leave.
-fn in_time(stop: &Stop, parts: &[Part<Taken>]) -> Vec<f64> {
-    let all = steps_of(stop);
+/// How long a step takes that comes after those of the parts, in virtual time.
+fn step_time(stop: &Stop, parts: &[Part<Taken>]) -> f64 {
     let took: Vec<_> = parts.iter().map(|(taken, share)| (*share, taken.measured_s)).collect();
     let &(share, part) = took.last().expect("one turn at least");
-    // What a step takes that comes after those of the part.
-    let step = ((extend(&took) - part) / (all * (1.0 - share))).max(f64::MIN_POSITIVE);
-    let left = bench::steps_taken(stop, step) / all;
-    parts.iter().map(|(_, share)| share / left).collect()
+    ((extend(&took) - part) / (steps_of(stop) * (1.0 - share))).max(f64::MIN_POSITIVE)
+}
+
+/// What a phase takes, by parts of it: of its steps, or of the time of a load alone.
+fn whole(stop: Option<&Stop>, parts: &[Part<Taken>]) -> PhaseCost {
+    let (mut step_s, mut steps_s, mut left) = (0.0, 0.0, 1.0);
+    if let Some(stop) = stop {
+        step_s = step_time(stop, parts);
+        let steps = bench::steps_taken(stop, step_s);
+        // The shares are of all steps; a time limit leaves some of those.
+        (steps_s, left) = (steps * step_s, steps / steps_of(stop));
+    }
+    let all = |of: fn(&Taken) -> f64| {
+        let points: Vec<_> = parts.iter().map(|(taken, share)| (share / left, of(taken))).collect();
+        extend(&points)
+    };
+    let messages = all(|t| t.messages);
+    let largest = parts.last().expect("one turn at least").0;
+    PhaseCost {
+        messages,
+        packet_hops: all(|t| t.packet_hops),
+        virtual_s: all(|t| t.virtual_s),
+        cpu_s: largest.cpu_s / largest.messages.max(1.0) * messages.max(1.0),
+        step_s,
+        steps_s,
+    }
 }
 
 /// Notes when phases begin.
@@ -162,7 +210,7 @@ impl Ensemble<'_> {
             let text = "--dry-run: these tests have too few steps to simulate a part of them; it would take as long as the run";
             return Err(Fail::usage(text));
         }
-        let (parts, simulations) = (self.parts(plan), f64::from(plan.placements));
+        let parts = self.parts(plan);
         let (_, at_once) = self.threads(parts);
         // As many at once as in the run: they share caches, and some cores are halves of one.
         let sampled = at_once.min(plan.placements as usize).max(1);
@@ -180,32 +228,29 @@ impl Ensemble<'_> {
                 break;
             }
         }
-        for (p, phase) in phases.iter().enumerate() {
-            let Some(stop) = leader(phase) else { continue };
-            let parts: Vec<_> = samples.iter().map(|s| s[p]).collect();
-            in_time(stop, &parts).into_iter().zip(&mut samples).for_each(|(share, sample)| sample[p].1 = share);
-        }
-        let all = |of: fn(&Taken) -> f64| -> f64 {
-            let points = |p: usize| samples.iter().map(|s| (s[p].1, of(&s[p].0))).collect::<Vec<_>>();
-            (0..phases.len()).map(|p| extend(&points(p))).sum()
-        };
-        let cpu_s = (0..phases.len()).map(|p| {
-            let messages: Vec<_> = samples.iter().map(|s| (s[p].1, s[p].0.messages)).collect();
-            let largest = samples.last().expect("one turn at least")[p].0;
-            largest.cpu_s / largest.messages.max(1.0) * extend(&messages).max(1.0)
-        });
         let start_s = samples.iter().flatten().map(|(t, _)| t.start_s).fold(0.0, f64::max);
+        let parts_of = |p: usize| samples.iter().map(|s| s[p]).collect::<Vec<_>>();
         Ok(Cost {
             simulations: parts,
             at_once,
-            messages: simulations * all(|t| t.messages),
-            packet_hops: simulations * all(|t| t.packet_hops),
-            virtual_s: simulations * all(|t| t.virtual_s),
-            // One start more: the plan is made on the machine, too.
-            cpu_s: simulations * cpu_s.sum::<f64>() + (parts as f64 + 1.0) * start_s,
+            placements: f64::from(plan.placements),
+            phases: phases.iter().enumerate().map(|(p, phase)| whole(leader(phase), &parts_of(p))).collect(),
+            start_s,
             memory: peak_memory() / sampled as u64 * at_once as u64,
             left_out: left_out.into_iter().map(|phase| phase.name.clone()).collect(),
+            looked_at: Vec::new(),
         })
+    }
+
+    /// The same of a machine that is too large to look at, by what it would cost with so many nodes instead.
+    pub fn cost_by(&self, plan: &Plan, known: &[(usize, Cost)]) -> Cost {
+        let parts = self.parts(plan);
+        let (_, at_once) = self.threads(parts);
+        let whole = Cost { simulations: parts, at_once, placements: f64::from(plan.placements), ..Cost::default() };
+        let left_out = known.last().map_or(&[][..], |k| &k.1.left_out);
+        let looked_at = plan.phases.iter().filter(|phase| !left_out.contains(&phase.name));
+        let stops: Vec<Option<&Stop>> = looked_at.map(leader).collect();
+        whole.extended(&stops, known, self.config.nodes)
     }
 
     /// Simulates some of the steps of a phase in the first placements, as many at once. What they took on average.
@@ -279,19 +324,24 @@ fn about(n: f64) -> String {
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (simulations, at_once) = (self.simulations, self.at_once);
+        // One start more: the plan is made on the machine, too.
+        let cpu_s = self.all(|p| p.cpu_s) + (simulations as f64 + 1.0) * self.start_s;
         writeln!(f, "Simulations   {simulations}, {at_once} at once")?;
-        writeln!(f, "Messages      about {}", about(self.messages))?;
-        writeln!(f, "Packet-hops   about {}", about(self.packet_hops))?;
-        writeln!(f, "Virtual time  about {}", about_seconds(self.virtual_s))?;
-        write!(f, "CPU time      about {}", about_seconds(self.cpu_s))?;
+        writeln!(f, "Messages      about {}", about(self.all(|p| p.messages)))?;
+        writeln!(f, "Packet-hops   about {}", about(self.all(|p| p.packet_hops)))?;
+        writeln!(f, "Virtual time  about {}", about_seconds(self.all(|p| p.virtual_s)))?;
+        write!(f, "CPU time      about {}", about_seconds(cpu_s))?;
         match at_once {
             1 => writeln!(f)?,
-            n => writeln!(f, ", which takes {}", about_seconds(self.cpu_s / n as f64))?,
+            n => writeln!(f, ", which takes {}", about_seconds(cpu_s / n as f64))?,
         }
         writeln!(f, "Memory        about {}", spec::show_bytes(self.memory >> 20 << 20))?;
         writeln!(f)?;
-        writeln!(f, "Nothing was run: this is extended from a part of the first placements' steps.")?;
-        writeln!(f, "It came within a factor of two where it was tried, on up to 11,760 ranks.")?;
+        write!(f, "Nothing was run: this is extended from a part of the first placements' steps")?;
+        match &self.looked_at[..] {
+            [] => writeln!(f, ".")?,
+            [.., most] => writeln!(f, ",\non this machine with up to {most} of its nodes.")?,
+        }
         if !self.left_out.is_empty() {
             writeln!(f, "Not in it, because they have too few steps: {}.", self.left_out.join(", "))?;
         }
@@ -324,15 +374,18 @@ mod tests {
         }
     }
 
-    /// Steps of 2 ms after a start of 1 ms, of which 640 would take 1.28 s: 8 s do not end them, 160 ms leave 81, of which 20 and 40 were
-    /// simulated.
+    /// Steps of 2 ms after a start of 1 ms, of which 640 would take 1.28 s: 8 s do not end them, 160 ms leave 81 and of each a message.
     #[test]
-    fn a_time_limit_makes_shares_larger() {
-        let part = |share: f64| (Taken { measured_s: 1e-3 + 640.0 * share * 2e-3, ..Taken::default() }, share);
-        for (limit, expected) in [(8.0, [20.0 / 640.0, 40.0 / 640.0]), (0.16, [20.0 / 81.0, 40.0 / 81.0])] {
+    fn a_time_limit_leaves_some_of_the_steps() {
+        let part = |steps: f64| {
+            let taken = Taken { measured_s: 1e-3 + steps * 2e-3, messages: steps, cpu_s: steps, ..Taken::default() };
+            (taken, steps / 640.0)
+        };
+        for (limit, expected) in [(8.0, 640.0), (0.16, 81.0)] {
             let stop = Stop { time_s: Some(limit), ..stop(0, 10, 64) };
-            let shares = in_time(&stop, &[part(20.0 / 640.0), part(40.0 / 640.0)]);
-            assert!(shares.iter().zip(expected).all(|(a, b)| (a / b - 1.0).abs() < 0.01), "{limit}: {shares:?}");
+            let whole = whole(Some(&stop), &[part(20.0), part(40.0)]);
+            let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.02;
+            assert!(close(whole.messages, expected) && close(whole.steps_s, expected * 2e-3), "{limit}: {whole:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The one driver: any experiment on any machine, to a record on disk. Every command that measures ends up here, so every one of them is
 //! saved after each phase, watched for silence, ended by signals and judged by the same exit codes.
 
-use crate::ensemble::{Ensemble, SIDE_BY_SIDE_UP_TO, in_parts};
+use crate::cost::{self, Cost};
+use crate::ensemble::{Ensemble, in_parts};
 use crate::exit::{Exit, Fail};
 use crate::grouping::Grouping;
 use crate::machine::{Speaker, Target, effort as effort_of};
@@ -132,10 +133,9 @@ pub fn drive(target: &Target, order: &Order, experiment: &dyn Experiment) -> any
     let (facts, speaker, seed) = (facts(target), target.speaker(), simulated_seed(target, order.seed)?);
     let run = Run { order, experiment, facts: &facts, watch: &watch, speaker, seed, tries: OnceLock::new() };
     if order.dry_run {
-        run.warn_of_wait(target);
+        return run.foretell(target).map(|()| None);
     }
     let effort = match run.first(target) {
-        Ok(Some((plan, site))) if order.dry_run => run.cost(target, &plan, &site).map(|()| Vec::new()),
         Ok(Some((plan, site))) => run.ensemble(target, plan, &site),
         Ok(None) => Ok(target.simulator().map(|s| vec![s.stats()]).unwrap_or_default()),
         Err(error) => Err(error),
@@ -232,22 +232,45 @@ impl Run<'_> {
         Ok(effort)
     }
 
-    /// Says that even a part of a large machine's run takes a while, before it does.
-    fn warn_of_wait(&self, target: &Target) {
-        let ranks = target.simulator().map_or(0, |simulator| simulator.config().ranks());
-        if ranks > SIDE_BY_SIDE_UP_TO && !self.order.quiet {
-            mpi::say(format_args!(
-                "tailback: {ranks} ranks are simulated for a small part of every phase, which takes minutes (--nodes N for fewer)"
-            ));
-        }
-    }
-
-    /// Prints what the simulations of a plan will cost.
-    fn cost(&self, target: &Target, plan: &Plan, site: &Site) -> anyhow::Result<()> {
-        announce(plan, self.order.quiet);
-        let cost = self.simulations(target, site, |all| all.cost(plan))?;
+    /// Prints what the simulations of the plan will cost.
+    fn foretell(&self, target: &Target) -> anyhow::Result<()> {
+        let known = self.with_fewer_nodes(target);
+        let Some((plan, site)) = self.first(target)? else { return Ok(()) };
+        announce(&plan, self.order.quiet);
+        let cost = self.simulations(target, &site, |all| match &known[..] {
+            [] => all.cost(&plan),
+            known => Ok(all.cost_by(&plan, known)),
+        })?;
         let also = if self.experiment.decides() { "Tests that are decided on by results come on top.\n" } else { "" };
         output::print(&format!("{cost}{also}"))
+    }
+
+    /// What the same would cost with so many nodes, from few to ever more, until that takes long to find out; nothing where all nodes can
+    /// be looked at before it does.
+    fn with_fewer_nodes(&self, target: &Target) -> Vec<(usize, Cost)> {
+        let mut known = Vec::new();
+        let sizes = target.simulator().map_or(Vec::new(), |simulator| cost::sizes(simulator.config()));
+        let Some((all, fewer)) = sizes.split_last() else { return known };
+        for &nodes in fewer {
+            if !self.order.quiet {
+                mpi::say(format_args!("tailback: looking at {nodes} of {all} nodes"));
+            }
+            let begin = cost::cpu_time();
+            // A plan that names nodes may need all of them: then all are looked at.
+            let Ok(cost) = self.cost_with(target, nodes) else { continue };
+            known.push((nodes, cost));
+            if known.len() >= cost::ENOUGH_SIZES && cost::cpu_time() - begin > cost::LONG {
+                return known;
+            }
+        }
+        Vec::new()
+    }
+
+    fn cost_with(&self, target: &Target, nodes: usize) -> anyhow::Result<Cost> {
+        let target = target.with_nodes(nodes)?;
+        let run = Run { tries: OnceLock::new(), ..*self };
+        let (plan, site) = run.first(&target)?.expect("a dry run ends before the plan is run");
+        run.simulations(&target, &site, |all| all.cost(&plan))
     }
 
     /// Does something with all simulations of a run.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Machines with more ranks are simulated one at a time, on all threads: several at once might not fit into the memory.
-pub const SIDE_BY_SIDE_UP_TO: usize = 20_000;
+const SIDE_BY_SIDE_UP_TO: usize = 20_000;
 
 /// What every rank of a simulation does: this plan, in this placement.
 pub type Body<'b> = dyn Fn(&dyn Comm, &Simulator, Arc<Plan>, u32, &dyn Observer) -> anyhow::Result<()> + Sync + 'b;

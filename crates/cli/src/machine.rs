@@ -131,6 +131,15 @@ impl Target {
         Ok(target)
     }
 
+    /// The same simulated machine with so many of its nodes, for this process alone.
+    pub fn with_nodes(&self, nodes: usize) -> anyhow::Result<Target> {
+        let Target::Simulated { name, file, machine, .. } = self else {
+            return Err(Fail::usage("only a simulated machine has as many nodes as one likes"));
+        };
+        let machine = sim::Simulator::new(sim::Config { nodes, ..machine.config().clone() }).map_err(Fail::usage)?;
+        Ok(Target::Simulated { name: name.clone(), file: file.clone(), machine: Box::new(machine), crew: None })
+    }
+
     /// Whether time is virtual.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Target::Simulated { .. })
