@@ -234,7 +234,7 @@ impl Run<'_> {
 
     /// Prints what the simulations of the plan will cost.
     fn foretell(&self, target: &Target) -> anyhow::Result<()> {
-        let known = self.with_fewer_nodes(target);
+        let known = self.with_fewer_nodes(target)?;
         let Some((plan, site)) = self.first(target)? else { return Ok(()) };
         announce(&plan, self.order.quiet);
         let cost = self.simulations(target, &site, |all| match &known[..] {
@@ -246,31 +246,26 @@ impl Run<'_> {
     }
 
     /// What the same would cost with so many nodes, from few to ever more, until that takes long to find out; nothing where all nodes can
-    /// be looked at before it does.
-    fn with_fewer_nodes(&self, target: &Target) -> Vec<(usize, Cost)> {
+    /// be looked at before it does. What cannot be told of a part of the steps is refused on few nodes as it would be on all.
+    fn with_fewer_nodes(&self, target: &Target) -> anyhow::Result<Vec<(usize, Cost)>> {
         let mut known = Vec::new();
         let sizes = target.simulator().map_or(Vec::new(), |simulator| cost::sizes(simulator.config()));
-        let Some((all, fewer)) = sizes.split_last() else { return known };
+        let Some((all, fewer)) = sizes.split_last() else { return Ok(known) };
         for &nodes in fewer {
             if !self.order.quiet {
                 mpi::say(format_args!("tailback: looking at {nodes} of {all} nodes"));
             }
             let begin = cost::cpu_time();
-            // A plan that names nodes may need all of them: then all are looked at.
-            let Ok(cost) = self.cost_with(target, nodes) else { continue };
-            known.push((nodes, cost));
+            // A file of cables, or a plan that names nodes, may need all of them: then all are looked at.
+            let Ok(target) = target.with_nodes(nodes) else { continue };
+            let run = Run { tries: OnceLock::new(), ..*self };
+            let Ok(Some((plan, site))) = run.first(&target) else { continue };
+            known.push((nodes, run.simulations(&target, &site, |all| all.cost(&plan))?));
             if known.len() >= cost::ENOUGH_SIZES && cost::cpu_time() - begin > cost::LONG {
-                return known;
+                return Ok(known);
             }
         }
-        Vec::new()
-    }
-
-    fn cost_with(&self, target: &Target, nodes: usize) -> anyhow::Result<Cost> {
-        let target = target.with_nodes(nodes)?;
-        let run = Run { tries: OnceLock::new(), ..*self };
-        let (plan, site) = run.first(&target)?.expect("a dry run ends before the plan is run");
-        run.simulations(&target, &site, |all| all.cost(&plan))
+        Ok(Vec::new())
     }
 
     /// Does something with all simulations of a run.

@@ -57,3 +57,13 @@ fn a_dry_run_of_what_cannot_be_cut_or_is_real_is_refused() {
         assert!(refused.status.code() == Some(2) && said.contains(expected), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn what_cannot_be_cut_is_refused_on_the_fewest_nodes() {
+    let dir = folder("dry-fewest");
+    let words = "run hpcc --on malbec --nodes 120 --only hpl --n 400 --dry-run";
+    let refused = tailback(&dir, &words.split_whitespace().collect::<Vec<_>>());
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("too few steps"), "{said}");
+    assert!(said.contains("looking at 30 of 120 nodes") && !said.contains("looking at 60"), "{said}");
+}
